@@ -2,10 +2,8 @@
 
 import ast
 import csv
-import shutil
 import sys
 import types
-from pathlib import Path
 
 import pytest
 
@@ -21,12 +19,6 @@ def test_the_stored_plans_are_up_to_date():
     assert stored == {kernel_plans.inputs_digest()}, "run make plans"
 
 
-def test_the_stored_plans_are_of_the_pinned_compiler():
-    pins = (plans.ROOT / "environments/plans.txt").read_text().splitlines()
-    (version,) = {row["jax"] for row in ROWS}
-    assert f"jax=={version}" in pins and f"jax-cuda12-plugin=={version}" in pins
-
-
 def test_each_plan_is_stored_once_and_has_all_columns():
     keys = [(row["call"], row["card"], row["digest"]) for row in ROWS]
     assert len(keys) == len(set(keys)) > 0
@@ -37,21 +29,6 @@ def test_each_plan_is_stored_once_and_has_all_columns():
         for instruction in row["instructions"].split("; "):
             name, count = instruction.split(" x ")
             assert kernel_plans.KEPT.fullmatch(name) and int(count) > 0
-
-
-@pytest.fixture
-def copy(tmp_path: Path) -> Path:
-    needed = ("d2l/jax.py", "d2l/cards.csv", "environments/plans.txt")
-    for name in (SECTION, SOLUTIONS, *needed):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        shutil.copy(plans.ROOT / name, tmp_path / name)
-    return tmp_path
-
-
-def replace(path: Path, old: str, new: str) -> None:
-    text = path.read_text("utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new), "utf-8")
 
 
 @pytest.mark.parametrize(
@@ -75,10 +52,10 @@ def replace(path: Path, old: str, new: str) -> None:
     ],
 )
 def test_what_plans_depend_on_makes_them_out_of_date(copy, name, old, new):
-    before = kernel_plans.inputs_digest(copy)
+    before = kernel_plans.inputs_digest(copy.root)
     assert before == kernel_plans.inputs_digest()
-    replace(copy / name, old, new)
-    assert kernel_plans.inputs_digest(copy) != before
+    copy.replace(name, old, new)
+    assert kernel_plans.inputs_digest(copy.root) != before
 
 
 @pytest.mark.parametrize(
@@ -99,9 +76,8 @@ def test_what_plans_depend_on_makes_them_out_of_date(copy, name, old, new):
     ],
 )
 def test_other_changes_leave_plans_up_to_date(copy, name, old, new):
-    before = kernel_plans.inputs_digest(copy)
-    replace(copy / name, old, new)
-    assert kernel_plans.inputs_digest(copy) == before
+    copy.replace(name, old, new)
+    assert kernel_plans.inputs_digest(copy.root) == kernel_plans.inputs_digest()
 
 
 SMALL = """# Small
@@ -160,12 +136,6 @@ def test_the_compiling_code_is_what_calls_of_the_compiler_need(tmp_path):
         "for name in ('a', 'b'):\n    plan = d2l.compile_kernel(kernel, name)",
         "plan = d2l.compile_kernel(kernel, name='e')",
     ]
-
-
-def test_a_missing_definition_is_named(copy):
-    replace(copy / "d2l/jax.py", "def run_kernel(", "def start_kernel(")
-    with pytest.raises(ValueError, match="does not define run_kernel"):
-        kernel_plans.inputs_digest(copy)
 
 
 def test_a_table_is_written_whole_or_not_at_all(tmp_path, monkeypatch, capsys):

@@ -84,35 +84,3 @@ def test_a_tab_with_a_gpu_gets_a_table(monkeypatch, capsys, tmp_path, found):
     printed = capsys.readouterr().out
     assert printed == kernels.table(found) + "\n"
     assert (tmp_path / "kernels-jax.md").read_text() == printed
-
-
-def test_a_missing_interpreter_is_reported_in_one_line(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(kernels, "FOLDER", tmp_path)
-    python = str(tmp_path / "python")
-    monkeypatch.setattr(sys, "argv", ["kernels", "--tab", "jax", "--python", python])
-    assert kernels.main() == 1
-    assert capsys.readouterr().err == (
-        f"error: {python} cannot be started: No such file or directory\n"
-    )
-
-
-def test_a_failure_is_reported_in_one_line(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(kernels, "FOLDER", tmp_path)
-    options = ["--tab", "pytorch", "--python", str(tmp_path / "python")]
-    monkeypatch.setattr(sys, "argv", ["kernels", *options])
-    (tmp_path / "python").write_text(
-        "#!/bin/sh\necho 'ImportError: no torch' >&2\nexit 1"
-    )
-    (tmp_path / "python").chmod(0o755)
-    assert kernels.main() == 1
-    assert capsys.readouterr().err == (
-        "error: the kernels of pytorch failed: ImportError: no torch\n"
-    )
-
-
-def test_an_interpreter_is_for_one_framework(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["kernels", "--python", sys.executable])
-    assert kernels.main() == 1
-    assert capsys.readouterr().err == (
-        "error: PYTHON= is for one framework; add TAB=, such as TAB=pytorch\n"
-    )

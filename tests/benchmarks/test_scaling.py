@@ -1,6 +1,5 @@
 """Tests of the bench of scaling without GPUs: the fit, the table, the messages."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -52,33 +51,6 @@ def test_too_few_gpus_get_one_line(capsys, monkeypatch, tmp_path):
     expected = "bench-scaling needs 4 GPUs; this machine has 1\n"
     assert capsys.readouterr().out == expected
     assert not list(tmp_path.iterdir())
-
-
-def test_a_failure_is_reported_in_one_line(monkeypatch, capsys, tmp_path):
-    python = tmp_path / "python"
-    python.write_text("#!/bin/sh\necho 'ImportError: no torch' >&2\nexit 1")
-    python.chmod(0o755)
-    monkeypatch.setattr(sys, "argv", ["scaling", "--python", str(python)])
-    assert scaling.main() == 1
-    assert capsys.readouterr().err == (
-        "error: the measurement of the scaling failed: ImportError: no torch\n"
-    )
-
-
-@pytest.mark.parametrize(
-    "option, message",
-    [
-        ("--gpus=1", "one GPU has nothing to scale to; use GPUS=2 or more"),
-        (
-            "--python=no/python",
-            "no/python cannot be started: No such file or directory",
-        ),
-    ],
-)
-def test_a_mistake_gets_one_line(option, message, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["scaling", option])
-    assert scaling.main() == 1
-    assert capsys.readouterr().err == f"error: {message}\n"
 
 
 @pytest.mark.slow

@@ -14,17 +14,20 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pytest
+from bs4 import BeautifulSoup
 from playwright.sync_api import (
     Browser,
     BrowserContext,
     ConsoleMessage,
+    Locator,
     Page,
     Playwright,
     Request,
     Route,
+    expect,
 )
 from tools import CHROMIUM_FLAGS, chromium
 
@@ -42,9 +45,16 @@ REPRESENTATIVE = {
     *("chapter_gpus/model-parallelism.html", "chapter_gpus/solutions-use-gpu.html"),
 }
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
-Violations = Callable[..., list[str]]
+Violations = FaultsOf = Callable[..., list[str]]
 WIDE = {"width": 1400, "height": 900}
 PHONE = {"width": 375, "height": 812}
+TOUCH_SCREEN = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
+SCREENS: dict[str, dict[str, Any]] = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    # What shows on hover elsewhere is always there.
+    "phone": TOUCH_SCREEN,
+}
 
 
 def launch(playwright: Playwright, debugging_port: int) -> Browser:
@@ -53,6 +63,16 @@ def launch(playwright: Playwright, debugging_port: int) -> Browser:
         executable_path=chromium(),
         args=[*CHROMIUM_FLAGS, f"--remote-debugging-port={debugging_port}"],
     )
+
+
+@contextmanager
+def quiet(page: Page) -> Iterator[Page]:
+    """The page, whose console has to stay empty but for a missing GPU."""
+    messages: list[str] = []
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    yield page
+    assert set(messages) <= {NO_ADAPTER}
 
 
 def each(paths: Iterable[str], chosen: Collection[str] = REPRESENTATIVE) -> list[Any]:
@@ -157,6 +177,26 @@ class Visitor:
         assert not self.complaints, self.complaints
 
 
+def lost_links(
+    pages: dict[Path, BeautifulSoup], selector: str, host: Path | None = None
+) -> list[str]:
+    """The links to files and places that do not exist; "/" is the folder `host`."""
+    ids = {path: {e["id"] for e in page.select("[id]")} for path, page in pages.items()}
+    lost = []
+    for path, page in pages.items():
+        for element in page.select(selector):
+            url = urlsplit(str(element.get("href") or element.get("src")))
+            if url.scheme or url.netloc:
+                continue
+            start = host if host and url.path.startswith("/") else path.parent
+            named = (start / unquote(url.path).lstrip("/")).resolve()
+            target = named if url.path else path
+            fragment = unquote(url.fragment) if element.name == "a" else ""
+            if not target.is_file() or fragment and fragment not in ids[target]:
+                lost.append(f"{path}: {element}")
+    return lost
+
+
 def choose(page: Page, tab: str) -> None:
     """Choose a framework where every page has the choice, in the bar at its top."""
     for control in (".framework-button", f"#frameworks [value={tab}]"):
@@ -166,6 +206,25 @@ def choose(page: Page, tab: str) -> None:
             page.mouse.click(x, y)
 
 
+def chosen(page: Page, axis: str = "tab") -> str:
+    return page.evaluate("axis => document.documentElement.dataset[axis]", axis)
+
+
+def wait_for_copy_buttons(page: Page) -> None:
+    """A script puts the buttons there that copy code, one at a time."""
+    code = "div:not(.output) > .highlight"
+    expect(page.locator(f"{code}:not(:has(.copy))")).to_have_count(0, timeout=30_000)
+
+
+def copied(button: Locator) -> str:
+    """Press a button that copies code, and return what the page has copied."""
+    expect(button).to_be_attached()
+    button.dispatch_event("click")
+    expect(button).to_have_text("Copied")
+    return button.page.evaluate("navigator.clipboard.readText()")
+
+
+TOP = "element => element.getBoundingClientRect().top"
 FRAMES = """() => new Promise((done) => requestAnimationFrame(
   () => requestAnimationFrame(() => setTimeout(done))))"""
 

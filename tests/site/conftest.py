@@ -1,12 +1,25 @@
 """The book's own site, built if it is not, as trees and in a browser."""
 
+import json
+import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import figures
 import pytest
 import tools
-from browsing import WCAG, Violations, Visitor, free_port, launch, probe, served
+from browsing import (
+    WCAG,
+    FaultsOf,
+    Violations,
+    Visitor,
+    free_port,
+    launch,
+    probe,
+    quiet,
+    served,
+)
 from bs4 import BeautifulSoup
 from golden.made_up import MadeUp
 from playwright.sync_api import (
@@ -72,6 +85,15 @@ def browser(debugging_port: int) -> Iterator[Browser]:
         chromium.close()
 
 
+@pytest.fixture(scope="module")
+def engine(browser: Browser) -> Iterator[Browser]:
+    """A browser that offers WebGPU without a GPU."""
+    flags = [*tools.CHROMIUM_FLAGS, "--enable-unsafe-webgpu"]
+    other = browser.browser_type.launch(executable_path=tools.chromium(), args=flags)
+    yield other
+    other.close()
+
+
 @pytest.fixture(scope="session")
 def http_url(site: Path) -> Iterator[str]:
     with served(site) as url:
@@ -92,17 +114,15 @@ def site_url(request: pytest.FixtureRequest, site: Path) -> str:
 @pytest.fixture
 def open_page(browser: Browser, site_url: str) -> Iterator[Visitor]:
     """Call it with a page's path; see `browsing.Visitor`."""
-    visitor = Visitor(browser, site_url)
-    yield visitor
-    visitor.close()
+    with closing(Visitor(browser, site_url)) as visitor:
+        yield visitor
 
 
 @pytest.fixture
 def open_http_page(browser: Browser, http_url: str) -> Iterator[Visitor]:
     """The same over HTTP alone, for what does not depend on how the site is read."""
-    visitor = Visitor(browser, http_url)
-    yield visitor
-    visitor.close()
+    with closing(Visitor(browser, http_url)) as visitor:
+        yield visitor
 
 
 @pytest.fixture(scope="session")
@@ -120,6 +140,28 @@ def violations() -> Violations:
         return probe(page, "violations", [WCAG, fresh, colors])
 
     return violations
+
+
+@pytest.fixture
+def faults_of(node: str, tmp_path: Path) -> FaultsOf:
+    """A function: what html-validate finds in files and folders."""
+    program = tools.NODE_MODULES / "html-validate/bin/html-validate.mjs"
+    # Through a pipe a long report arrives cut off.
+    report = tmp_path / "report.json"
+    config = Path(__file__).with_name("htmlvalidate.mjs")
+    options = [f"--config={config}", f"--formatter=json={report}"]
+
+    def faults_of(*paths: Path) -> list[str]:
+        done = subprocess.run([node, program, *options, *paths], capture_output=True)
+        assert report.exists(), done.stderr
+        return [
+            f"{file['filePath']}:{message['line']}: {message['ruleId']}:"
+            f" {message['message']} ({message.get('selector')})"
+            for file in json.loads(report.read_text("utf-8"))
+            for message in file["messages"]
+        ]
+
+    return faults_of
 
 
 # The interactive figures
@@ -140,10 +182,12 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def page(context: BrowserContext) -> Iterator[Page]:
-    """A page whose console has to stay empty."""
-    page = context.new_page()
-    messages: list[str] = []
-    page.on("console", lambda message: messages.append(message.text))
-    page.on("pageerror", lambda error: messages.append(str(error)))
-    yield page
-    assert messages == []
+    with quiet(context.new_page()) as page:
+        yield page
+
+
+@pytest.fixture
+def opened(page: Page, harness: str) -> Page:
+    """The page of all figures."""
+    page.goto(harness)
+    return page

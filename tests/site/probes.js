@@ -253,18 +253,14 @@ function useless() {
     .map(described);
 }
 
-// The frameworks whose panels are on the paper, and what is called by their names there;
-// panels that are not on it, or have no label.
+// The frameworks whose panels are on the paper, and what is called by their names there.
 function printed() {
   const panels = every("[data-axis=tab] > .tab-panel:not(.tab-absent)");
   const shown = panels.filter((panel) => panel.checkVisibility());
   const labels = every("[data-axis=tab] > .tab-panel > .tab-label");
-  const isLabelled = (panel) => panel.querySelector(".tab-label").checkVisibility();
   return {
     tabs: [...new Set(shown.map((panel) => panel.dataset.choices))],
     labels: labels.filter((label) => label.checkVisibility()).map((l) => l.textContent),
-    hidden: panels.filter((panel) => !shown.includes(panel)).map((panel) => panel.id),
-    unlabelled: shown.filter((panel) => !isLabelled(panel)).map((panel) => panel.id),
   };
 }
 

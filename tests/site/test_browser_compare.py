@@ -5,24 +5,23 @@ from typing import Any
 
 import pytest
 from browsing import (
-    PHONE,
     TABS,
+    TOUCH_SCREEN,
     WIDE,
     Violations,
     Visitor,
     choose,
+    chosen,
     probe,
     reload,
     resize,
     turn,
 )
 from playwright.sync_api import Page, expect
-from tabsets import chosen
 
 FIRST, OTHER, LAST = TABS[0], TABS[2], TABS[3]
 SECTION = "chapter_gpus/use-gpu.html"
 BOTH = f"{SECTION}?tab={FIRST}&beside={OTHER}"
-TOUCH_SCREEN = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
 
 # The pairs of a page: the boxes of the columns and of the blocks of each kind.
 # Places whose text is covered by a prediction are not shown.

@@ -5,22 +5,20 @@ from browsing import (
     PAGES,
     PHONE,
     TABS,
+    TOUCH_SCREEN,
     WITH_TABS,
     Visitor,
+    chosen,
     each,
     probe,
     reach_everything,
     reload,
+    wait_for_copy_buttons,
 )
 from playwright.sync_api import Page, expect
 
 SECTION = WITH_TABS[0]
 NARROW = {"width": 320, "height": 640}
-TOUCH_SCREEN = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
-
-
-def root(page: Page, key: str) -> str:
-    return page.evaluate("key => document.documentElement.dataset[key]", key)
 
 
 # Focus
@@ -74,17 +72,17 @@ def test_colours_follow_the_system_until_chosen(open_page: Visitor):
     page = open_page(SECTION)
     button, found = page.locator("#settings-button"), {}
     for theme in ("auto", "light", "dark"):
-        assert root(page, "theme") == theme
+        assert chosen(page, "theme") == theme
         for system in ("light", "dark"):
             page.emulate_media(color_scheme=system)
             found[theme, system] = background(page)
         reload(page)
-        assert root(page, "theme") == theme
+        assert chosen(page, "theme") == theme
         button.focus()
         page.keyboard.press("Enter")
         page.focus("#settings-menu [name=theme]:checked")
         page.keyboard.press("ArrowDown")
-    assert root(page, "theme") == "auto"
+    assert chosen(page, "theme") == "auto"
     light, dark = found["light", "light"], found["dark", "dark"]
     assert light != dark
     assert found["auto", "light"] == found["light", "dark"] == light
@@ -172,7 +170,7 @@ def test_single_keys_can_be_turned_off_for_good(open_page: Visitor):
         for key in ("?", "2", "t"):
             page.keyboard.press(key)
         assert not page.locator("#shortcuts").is_visible()
-        assert (root(page, "tab"), root(page, "theme")) == (TABS[0], "auto")
+        assert (chosen(page), chosen(page, "theme")) == (TABS[0], "auto")
         reload(page)
     page.click("#settings-button")
     page.click("#shortcuts-button")
@@ -187,11 +185,11 @@ def test_keys_choose_frameworks_colours_and_pages(open_http_page: Visitor):
     page = open_http_page(SECTION)
     for number, tab in reversed(list(enumerate(TABS, start=1))):
         page.keyboard.press(str(number))
-        assert root(page, "tab") == tab
+        assert chosen(page) == tab
     page.keyboard.press("t")
-    assert root(page, "theme") == "dark"
+    assert chosen(page, "theme") == "dark"
     page.keyboard.press("Control+2")
-    assert root(page, "tab") == TABS[0]
+    assert chosen(page) == TABS[0]
     before = page.url
     for key in ("n", "p"):
         with page.expect_navigation():
@@ -332,9 +330,7 @@ SEEN_OPACITY = "buttons => buttons.map((b) => Number(getComputedStyle(b).opacity
 def test_the_copy_buttons_show_where_nothing_hovers(open_http_page: Visitor):
     page = open_http_page(SECTION, **TOUCH_SCREEN)
     buttons = page.locator(".copy:visible")
-    expect(
-        page.locator("div:not(.output) > .highlight:not(:has(.copy))")
-    ).to_have_count(0)
+    wait_for_copy_buttons(page)
     assert buttons.count() > 3
     assert set(buttons.evaluate_all(SEEN_OPACITY)) == {1}
     boxes = [button.bounding_box() for button in buttons.all()]

@@ -1,25 +1,130 @@
-"""The choice of a framework: in the bar, by address, and after Back."""
+"""The choice of a framework: right in every set, by bar, address and key, and still."""
 
 from functools import partial
+from pprint import pformat
 
 import pytest
 from browsing import (
-    PHONE,
     TABS,
+    TOP,
+    TOUCH_SCREEN,
     WIDE,
+    WITH_TABS,
     Visitor,
+    asking,
     choose,
+    chosen,
+    each,
     probe,
+    reach_everything,
     reload,
+    revisit,
     turn,
     wait_until,
 )
 from playwright.sync_api import Page, expect
-from tabsets import chosen
 
 FIRST, OTHER, LAST = TABS[0], TABS[2], TABS[3]
 SECTION = "chapter_gpus/use-gpu.html"
-TOUCH_SCREEN = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
+
+
+# In every set
+
+
+@pytest.fixture(params=each(WITH_TABS))
+def page_with_tabs(request: pytest.FixtureRequest, open_http_page: Visitor) -> Page:
+    return open_http_page(request.param)
+
+
+def test_the_bar_chooses_in_every_set(page_with_tabs: Page):
+    wrong = {"at first": probe(page_with_tabs, "wrongTabs")}
+    for tab in [*TABS, FIRST]:
+        choose(page_with_tabs, tab)
+        wrong[tab] = probe(page_with_tabs, "wrongTabs")
+    wrong = {choice: found for choice, found in wrong.items() if found}
+    assert not wrong, pformat(wrong)
+
+
+def test_nothing_jumps_when_the_bar_is_used(page_with_tabs: Page):
+    page, jumps = page_with_tabs, []
+    reach_everything(page)  # what comes late moves by itself, if by a pixel or two
+    for part in (0.1, 0.3, 0.5, 0.7, 0.9):
+        probe(page, "mark", part)
+        for tab in [*TABS[1:], FIRST]:
+            before = probe(page, "mark")
+            choose(page, tab)
+            jump = probe(page, "placeOfMarked") - before
+            if before < WIDE["height"] and abs(jump) > 2:
+                jumps.append(f"{jump} px, {tab}, at {part} of the page")
+    assert jumps == []
+
+
+def test_the_choice_outlasts_reload_and_leads_on_to_other_pages(open_page: Visitor):
+    page = open_page(SECTION)
+    choose(page, OTHER)
+    assert f"tab={OTHER}" in page.evaluate("location.search")
+    for go in (page.reload, partial(page.goto, open_page.base + SECTION)):
+        revisit(page, go)
+        assert chosen(page) == OTHER and probe(page, "wrongTabs") == []
+    turn(page, "prev")
+    assert SECTION not in page.url and chosen(page) == OTHER
+
+
+def test_the_address_chooses_before_what_is_kept(open_page: Visitor):
+    page = open_page(f"{SECTION}?tab={OTHER}")
+    assert chosen(page) == OTHER and probe(page, "wrongTabs") == []
+    choose(page, TABS[1])
+    page.goto(f"{open_page.base}{SECTION}?tab={OTHER}")
+    assert chosen(page) == OTHER
+
+
+@pytest.mark.parametrize("address", ["?tab=nonsense", "?tab=", "?tab=%00", "?other=1"])
+def test_an_address_that_names_no_framework_chooses_none(
+    open_page: Visitor, address: str
+):
+    page = open_page(SECTION + address)
+    assert chosen(page) == FIRST and probe(page, "wrongTabs") == []
+
+
+@pytest.mark.parametrize("hash", ["#%E0%A4%A", "#%", "#%00", "#nosuch"])
+def test_an_address_that_names_no_place_does_no_harm(open_page: Visitor, hash: str):
+    page = open_page(SECTION + hash)
+    choose(page, OTHER)
+    page.evaluate("hash => { location.hash = ''; location.hash = hash; }", hash)
+    page.evaluate("() => new Promise(requestAnimationFrame)")
+    assert chosen(page) == OTHER and probe(page, "wrongTabs") == []
+
+
+NO_STORAGE = """
+  const blocked = () => { throw new DOMException("blocked", "SecurityError"); };
+  Object.defineProperty(window, "localStorage", { get: blocked });
+  history.replaceState = blocked;
+"""
+
+
+def test_nothing_breaks_where_storage_is_blocked(open_page: Visitor):
+    open_page.context().add_init_script(NO_STORAGE)
+    page = open_page(SECTION)
+    choose(page, OTHER)
+    assert chosen(page) == OTHER and probe(page, "wrongTabs") == []
+    page.keyboard.press("t")
+    assert chosen(page, "theme") == "dark"
+    page.keyboard.press("?")
+    page.uncheck("#shortcuts-on")
+
+
+def test_a_link_into_a_panel_chooses_it(open_page: Visitor):
+    ids = probe(open_page(SECTION), "anchorsOf", OTHER)
+    assert ids
+    for anchor in (ids[0], ids[len(ids) // 2], ids[-1]):
+        page = open_page(f"{SECTION}#{anchor}")
+        assert chosen(page) == OTHER and probe(page, "wrongTabs") == [], anchor
+        wait_until(page, asking("isInSight"), anchor)
+        choose(page, FIRST)
+        page.evaluate("id => { location.hash = ''; location.hash = id; }", anchor)
+        wait_until(page, asking("isInSight"), anchor)
+        assert chosen(page) == OTHER, anchor
+        page.evaluate("localStorage.clear()")
 
 
 # In the bar
@@ -194,14 +299,13 @@ def test_nothing_jumps_below_an_interactive_figure(
       scrollTo({ top: top + height / 2, behavior: "instant" })"""
     figure.evaluate(half)
     caption = figure.locator("figcaption")
-    top = "element => element.getBoundingClientRect().top"
-    before = caption.evaluate(top)
+    before = caption.evaluate(TOP)
     if is_kept:
         show_again(page, tab=LAST)
     else:
         choose(page, LAST)
     assert chosen(page) == LAST
-    assert caption.evaluate(top) == pytest.approx(before, abs=2)
+    assert caption.evaluate(TOP) == pytest.approx(before, abs=2)
 
 
 def test_nothing_jumps_on_a_page_that_was_kept(open_http_page: Visitor):

@@ -1,13 +1,22 @@
 """The switch between machines, in the made-up book."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 
 import pytest
-from browsing import PHONE, Violations, Visitor, choose, probe, reload, served
+from browsing import (
+    TOUCH_SCREEN,
+    Violations,
+    Visitor,
+    choose,
+    chosen,
+    probe,
+    reload,
+    served,
+)
 from golden.made_up import MACHINES, MadeUp
 from playwright.sync_api import Browser, Page
-from tabsets import chosen, press_through
 
 SECTION = "chapter/outputs.html"
 CPU, GPU = "cpu", "h200"
@@ -16,10 +25,8 @@ SWITCH = "[data-axis=machine] > .tab-list:visible"
 
 @pytest.fixture
 def open_page(browser: Browser, made: MadeUp) -> Iterator[Visitor]:
-    with served(made.site) as url:
-        visitor = Visitor(browser, url)
+    with served(made.site) as url, closing(Visitor(browser, url)) as visitor:
         yield visitor
-        visitor.close()
 
 
 def test_a_click_chooses_in_every_set_for_good(open_page: Visitor):
@@ -47,7 +54,12 @@ def test_the_address_chooses_a_machine(open_page: Visitor, named: str, machine: 
 
 def test_the_switch_works_by_keyboard(open_page: Visitor):
     page = open_page(SECTION)
-    press_through(page, SWITCH, [*MACHINES], "machine")
+    page.focus(f"{SWITCH} > [aria-selected=true]")
+    moves = [("End", 2), ("Home", 0), ("ArrowLeft", 2)]
+    for key, place in [*moves, *(("ArrowRight", n) for n in range(3))]:
+        page.keyboard.press(key)
+        focused = page.evaluate("document.activeElement.dataset.choice")
+        assert focused == chosen(page, "machine") == [*MACHINES][place], key
     page.keyboard.press("m")
     assert chosen(page, "machine") == CPU and probe(page, "wrongTabs") == []
 
@@ -73,6 +85,6 @@ def test_axe_finds_nothing_in_the_switch(
 
 
 def test_a_thumb_can_use_the_switch(open_page: Visitor):
-    page: Page = open_page(SECTION, viewport=PHONE, is_mobile=True, has_touch=True)
+    page: Page = open_page(SECTION, **TOUCH_SCREEN)
     boxes = [button.bounding_box() for button in page.locator(f"{SWITCH} > *").all()]
     assert boxes and all(box and box["height"] >= 44 for box in boxes)

@@ -5,21 +5,24 @@ from typing import Any
 
 import pytest
 from browsing import (
+    BOOK,
     PAGES,
     PHONE,
     TABS,
+    TOUCH_SCREEN,
     WITH_TABS,
     Visitor,
     choose,
+    each,
     reach_everything,
     revisit,
+    wait_for_copy_buttons,
 )
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Route, expect
 
 SECTION = "chapter_gpus/use-gpu.html"
 TABLES = "chapter_gpus/quick-guide.html"
 CAPTIONED = "chapter_gpus/memory.html"
-TOUCH_SCREEN = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
 CODE = "div:not(.output) > .highlight"
 
 # Code and the column
@@ -100,11 +103,6 @@ def test_on_a_phone_no_button_covers_code(open_http_page: Visitor, path: str):
     wait_for_copy_buttons(page)
     covered = page.evaluate(COVERED)
     assert len(covered) > 3 and not any(covered)
-
-
-def wait_for_copy_buttons(page: Page) -> None:
-    without = page.locator(f"{CODE}:not(:has(.copy))")
-    expect(without).to_have_count(0, timeout=30_000)
 
 
 def test_each_copy_button_has_a_name_of_its_own(open_http_page: Visitor):
@@ -257,6 +255,29 @@ def test_nothing_moves_when_a_figure_becomes_interactive(
     held.pop().continue_()
     expect(page.locator(f"{figure} > .explorable")).to_be_visible()
     assert abs(page.evaluate(TOP_OF_FOCUS) - before) < 2
+
+
+# The first screen
+
+# Pages to look things up, and appendices.
+OTHERS = ("quick-guide", "glossary", "solutions", "tools", "more-", "rank-", "refer")
+NAMES = [s.name for s in BOOK.sections if s.name.startswith("chapter_gpus/")]
+SECTIONS = [
+    f"{name}.html" for name in NAMES if not name.split("/")[1].startswith(OTHERS)
+]
+FIRST_PICTURE = """() => {
+  const first = (names) => [...document.querySelectorAll(names)]
+    .find((element) => element.checkVisibility())?.getBoundingClientRect();
+  const picture = first("article :is(figure, .output img, .plotted)");
+  return picture ? picture.top - first("article > section > p").bottom : Infinity;
+}"""
+
+
+@pytest.mark.parametrize("path", each(SECTIONS))
+def test_the_first_screen_has_a_picture(open_http_page: Visitor, path: str):
+    """The picture begins within 800 pixels below the first paragraph."""
+    page = open_http_page(path, viewport={"width": 1280, "height": 800})
+    assert page.evaluate(FIRST_PICTURE) <= 800
 
 
 # The front page

@@ -10,23 +10,19 @@ import pytest
 import tools
 from browsing import (
     PAGES,
-    PHONE,
+    SCREENS,
     TABS,
+    FaultsOf,
     Violations,
     Visitor,
     choose,
     each,
     probe,
     reach_everything,
+    wait_for_copy_buttons,
 )
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser
 
-SCREENS: dict[str, dict[str, Any]] = {
-    "light": {"color_scheme": "light"},
-    "dark": {"color_scheme": "dark"},
-    # What shows on hover elsewhere is always there.
-    "phone": {"viewport": PHONE, "is_mobile": True, "has_touch": True},
-}
 # One of each kind: the front page and a section.
 KINDS_OF_PAGE = ["index.html", "chapter_gpus/use-gpu.html"]
 
@@ -54,9 +50,7 @@ def test_dark_changes_nothing_but_colors(open_http_page: Visitor, path: str):
     """So in the dark only the rules of color need to be applied again."""
     page = open_http_page(path)
     reach_everything(page)
-    # A script puts the buttons there that copy code, one at a time.
-    without_button = page.locator("div:not(.output) > .highlight:not(:has(.copy))")
-    expect(without_button).to_have_count(0, timeout=30_000)
+    wait_for_copy_buttons(page)
     counts = set()
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
@@ -64,21 +58,8 @@ def test_dark_changes_nothing_but_colors(open_http_page: Visitor, path: str):
     assert len(counts) == 1
 
 
-def test_html_validate_finds_nothing(site: Path, node: str, tmp_path: Path):
-    program = tools.NODE_MODULES / "html-validate/bin/html-validate.mjs"
-    config = Path(__file__).with_name("htmlvalidate.mjs")
-    # Through a pipe a long report arrives cut off.
-    report = tmp_path / "report.json"
-    options = [f"--config={config}", f"--formatter=json={report}"]
-    done = subprocess.run([node, program, *options, site], capture_output=True)
-    assert report.exists(), done.stderr
-    wrong = [
-        f"{Path(file['filePath']).relative_to(site)}:{message['line']}:"
-        f" {message['ruleId']}: {message['message']} ({message.get('selector')})"
-        for file in json.loads(report.read_text("utf-8"))
-        for message in file["messages"]
-    ]
-    assert not wrong, pformat(wrong)
+def test_html_validate_finds_nothing(site: Path, faults_of: FaultsOf):
+    assert faults_of(site) == []
 
 
 @pytest.mark.timing

@@ -3,7 +3,7 @@
 from typing import Literal
 
 import pytest
-from browsing import PHONE, TABS, Visitor, choose
+from browsing import TABS, TOUCH_SCREEN, Visitor, choose
 from playwright.sync_api import Page
 
 GUIDE = "chapter_gpus/quick-guide.html"
@@ -49,7 +49,7 @@ def test_code_of_one_framework_is_in_one_piece(open_http_page: Visitor, tab: str
 
 
 def test_a_phone_shows_the_whole_column(open_http_page: Visitor):
-    page = open_http_page(GUIDE, viewport=PHONE, is_mobile=True, has_touch=True)
+    page = open_http_page(GUIDE, **TOUCH_SCREEN)
     box = page.locator(".table-wrapper:has(.columns-setting)").first
     assert box.evaluate("(e) => e.scrollWidth - e.clientWidth") == 0
 

@@ -1,22 +1,28 @@
 """The published made-up book: each button of each page followed, and every link."""
 
-import json
-import re
-import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import chdir
+from contextlib import chdir, closing
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from pprint import pformat
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import nbformat
 import pytest
-import tools
-from browsing import PHONE, Files, Server, Violations, Visitor, choose, probe, served
+from browsing import (
+    SCREENS,
+    FaultsOf,
+    Files,
+    Server,
+    Violations,
+    Visitor,
+    choose,
+    lost_links,
+    probe,
+    served,
+)
 from golden.made_up import MadeUp, parsed
 from playwright.sync_api import Browser, Page, expect
 
@@ -48,21 +54,18 @@ def visitor(
     request: pytest.FixtureRequest, browser: Browser, folder: Path
 ) -> Iterator[Visitor]:
     if request.param == "file":
-        yield from closing(Visitor(browser, f"{folder.as_uri()}/"))
+        with closing(Visitor(browser, f"{folder.as_uri()}/")) as visitor:
+            yield visitor
         return
-    with served(folder) as url:
-        yield from closing(Visitor(browser, url))
-
-
-def closing(visitor: Visitor) -> Iterator[Visitor]:
-    yield visitor
-    visitor.close()
+    with served(folder) as url, closing(Visitor(browser, url)) as visitor:
+        yield visitor
 
 
 @pytest.fixture
 def open_page(browser: Browser, folder: Path) -> Iterator[Visitor]:
     with served(folder.parent) as url:
-        yield from closing(Visitor(browser, f"{url}made-up/"))
+        with closing(Visitor(browser, f"{url}made-up/")) as visitor:
+            yield visitor
 
 
 # Every button
@@ -139,17 +142,6 @@ def test_slides_are_shown(visitor: Visitor):
     assert "in JAX" in page.title()
 
 
-def test_a_hosted_notebook_is_asked_for_by_a_click(open_page: Visitor):
-    for label in HOSTS:
-        page = open_page(f"{SECTION}?tab={TABS[-1]}")
-        page.route(re.compile("^https://"), lambda route: route.abort())
-        with page.expect_request(re.compile("^https://")) as asked:
-            page.click(f"{BUTTONS} >> text={label}")
-        assert f"/{TABS[-1]}/" in opened_by(label, asked.value.url)
-        page.close()
-    open_page.complaints.clear()  # it asked other hosts, as it should
-
-
 @pytest.mark.parametrize("path", PAGES)
 def test_without_script_all_are_there_under_their_labels(visitor: Visitor, path: str):
     page = visitor(path, java_script_enabled=False)
@@ -174,29 +166,12 @@ def test_in_print_there_are_none(open_page: Visitor):
 def test_every_link_of_the_folder_leads_somewhere(folder: Path):
     pages = {path: parsed(path.read_text("utf-8")) for path in folder.rglob("*.html")}
     assert len(pages) > len(PAGES)
-    ids = {path: {str(e["id"]) for e in p.select("[id]")} for path, p in pages.items()}
-    for path, page in pages.items():
-        for element in page.select("a[href], link[href], script[src], img[src]"):
-            url = urlsplit(str(element.get("href") or element.get("src")))
-            if url.scheme or url.netloc:
-                continue
-            # What a page for missing pages refers to begins at the host's root.
-            start = folder.parent if url.path.startswith("/") else path.parent
-            named = start / unquote(url.path).lstrip("/")
-            target = named.resolve() if url.path else path
-            assert target.is_file(), (path, element)
-            if url.fragment and element.name == "a":
-                assert unquote(url.fragment) in ids[target], (path, element)
+    # What a page for missing pages refers to begins at the host's root.
+    elements = "a[href], link[href], script[src], img[src]"
+    assert lost_links(pages, elements, folder.parent) == []
 
 
 # Standards
-
-
-SCREENS: dict[str, dict[str, Any]] = {
-    "light": {"color_scheme": "light"},
-    "dark": {"color_scheme": "dark"},
-    "phone": {"viewport": PHONE, "is_mobile": True, "has_touch": True},
-}
 
 
 @pytest.mark.parametrize("screen", SCREENS)
@@ -212,16 +187,8 @@ def test_axe_finds_nothing_in_the_buttons(
         assert all(box and box["height"] >= 44 for box in boxes), boxes
 
 
-def test_html_validate_finds_nothing(folder: Path, node: str, tmp_path: Path):
-    program = tools.NODE_MODULES / "html-validate/bin/html-validate.mjs"
-    config = Path(__file__).with_name("htmlvalidate.mjs")
-    report = tmp_path / "report.json"
-    options = [f"--config={config}", f"--formatter=json={report}"]
-    pages = [folder / path for path in [*PAGES, "404.html"]]
-    done = subprocess.run([node, program, *options, *pages], capture_output=True)
-    assert report.exists(), done.stderr
-    found = [f["messages"] for f in json.loads(report.read_text("utf-8"))]
-    assert not any(found), pformat(found)
+def test_html_validate_finds_nothing(folder: Path, faults_of: FaultsOf):
+    assert faults_of(*(folder / path for path in [*PAGES, "404.html"])) == []
 
 
 def test_nothing_moves_when_a_framework_is_chosen(open_page: Visitor):

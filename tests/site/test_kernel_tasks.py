@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from browsing import FRAMES, Violations
+from browsing import FRAMES, Violations, quiet
 from playwright.sync_api import Browser, Locator, Page, expect
-from tools import CHROMIUM_FLAGS, chromium
 
 PAGE = "chapter_gpus/page-kernels.html"
 # The adapter says that it is a GPU, and has no clock, so that kernels are timed.
@@ -25,22 +24,11 @@ HEAD = "fn kernel(i: u32, l: u32, w: u32) {"
 
 
 @pytest.fixture(scope="module")
-def engine(browser: Browser) -> Iterator[Browser]:
-    flags = [*CHROMIUM_FLAGS, "--enable-unsafe-webgpu"]
-    other = browser.browser_type.launch(executable_path=chromium(), args=flags)
-    yield other
-    other.close()
-
-
-@pytest.fixture(scope="module")
 def page(engine: Browser, site: Path) -> Iterator[Page]:
     page = engine.new_page(viewport={"width": 1000, "height": 1000})
-    messages: list[str] = []
-    page.on("console", lambda message: messages.append(message.text))
-    page.on("pageerror", lambda error: messages.append(str(error)))
-    page.goto((site / PAGE).as_uri())
-    yield page
-    assert messages == []
+    with quiet(page):
+        page.goto((site / PAGE).as_uri())
+        yield page
     page.close()
 
 
@@ -102,43 +90,20 @@ def test_a_solution_is_right(page: Page, name: str):
     assert f"{RIGHT[name]}: as few as our solution" in verdict
 
 
-def test_the_first_kernel_of_neighbors_is_out_of_bounds(page: Page):
-    figure = task(page, "neighbors")
-    press(figure, "Begin again")
-    verdict = check(figure)
-    assert "Out of bounds: thread 0 loads a[-1], but a has 1000 numbers" in verdict
-    assert "thread 999 loads a[1000]" in verdict
-    right = f"""{HEAD} if (i >= N) {{ return; }} var s = load_a(i);
-        if (i > 0u) {{ s += load_a(i - 1u); }}
-        if (i + 1u < N) {{ s += load_a(i + 1u); }} store_out(i, s); }}"""
-    verdict = check(figure, right)
-    assert "The result is right" in verdict and "2998 loads, 1000 stores" in verdict
-
-
 FIRST = {
+    "neighbors": "Out of bounds: thread 0 loads a[-1], but a has 1000 numbers",
     "transpose": "4608 sectors: 4.5 times the 1024 of our solution",
-    "prefix": "4736 sectors: 18.5 times the 256 of our solution",
-    "softmax": "98304 sectors: 8 times the 12288 of our solution",
-    "tiled": "4224 sectors: 6.6 times the 640 of our solution",
+    "sum": "A race: thread 0 loads out[0], which thread",
+    "softmax": "Only 64 of 16384 threads load or store.",
 }
 
 
-@pytest.mark.parametrize("name", FIRST)
-def test_a_first_kernel_that_is_right_moves_many_sectors(page: Page, name: str):
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_first_kernel_leaves_something_to_do(page: Page, name: str):
     figure = task(page, name)
     press(figure, "Begin again")
     verdict = check(figure)
-    assert "The result is right" in verdict and FIRST[name] in verdict
-    idle = "Only 64 of 16384 threads load or store." in verdict
-    assert idle == (name == "softmax")
-
-
-def test_the_first_sum_races(page: Page):
-    figure = task(page, "sum")
-    press(figure, "Begin again")
-    verdict = check(figure)
-    assert "A race: thread 0 loads out[0], which thread" in verdict
-    assert "The result is wrong: out[0] is" in verdict
+    assert FIRST.get(name, " sectors") in verdict and "as few as" not in verdict
 
 
 TREE = f"""{HEAD} if (i < N) {{ store_tile(l, load_a(i)); }}
@@ -146,23 +111,6 @@ TREE = f"""{HEAD} if (i < N) {{ store_tile(l, load_a(i)); }}
   for (var half = 128u; half > 0u; half /= 2u) {{ BARRIER
     if (l < half) {{ store_tile(l, load_tile(l) + load_tile(l + half)); }} }}
   if (l == 0u) {{ store_out(w, load_tile(0u)); }} }}"""
-
-
-def test_a_missing_barrier_is_a_race_whatever_the_result_is(page: Page):
-    verdict = check(task(page, "sum"), TREE.replace("BARRIER", ""))
-    assert re.search(r"A race: thread \d+ loads tile\[\d+\], which thread \d+", verdict)
-    verdict = check(task(page, "sum"), TREE.replace("BARRIER", "workgroupBarrier();"))
-    assert "race" not in verdict
-
-
-def test_two_workgroups_race_in_spite_of_a_barrier(page: Page):
-    code = (
-        f"{HEAD} storageBarrier(); if (l == 0u) {{ store_out(1u, 0.0); }}"
-        " storageBarrier(); }"
-    )
-    verdict = check(task(page, "sum"), code)
-    assert "both store out[" in verdict
-    assert "no barrier orders two workgroups" in verdict
 
 
 # A thread of the workgroup adds up what the others have put into `out`.
@@ -207,26 +155,10 @@ CHEATS = {
         TREE.replace("BARRIER", "workgroupBarrier();").replace("i < N", "true"),
         "With N = 1000: Out of bounds",
     ),
-    "known input": (
-        "neighbors",
-        f"{HEAD} if (i < N) {{ store_out(i, f32(i % 10u) + f32((i + 1u) % 10u)); }} }}",
-        "The result is wrong",
-    ),
-    "the array itself": ("sum", f"{HEAD} out_[w] = a_[i]; }}", "“out_” ends in “_”"),
-    "shared memory of one's own": (
-        "sum",
-        f"var<workgroup> t: array<f32, 256>;\n{HEAD} t[l] = load_a(i); }}",
-        "line 1: no access to shared memory of your own would be recorded",
-    ),
     "another binding": (
         "sum",
         f"@group(0) @binding(0) var<storage> b: array<f32>;\n{HEAD} }}",
         "line 1: “@group” is an attribute",
-    ),
-    "another counter": (
-        "sum",
-        f"fn atomicAdd(p: u32, x: u32) -> u32 {{ return 9999999u; }}\n{HEAD} }}",
-        "“atomicAdd” has a meaning already",
     ),
     "nothing": ("sum", f"{HEAD} }}", "The result is wrong"),
     "what is there": (
@@ -247,15 +179,6 @@ CHEATS = {
         "store_out(N * w + k, select(p, 0.0, p < 0.0009)); } }",
         "The result is wrong",
     ),
-    "whole tiles": (
-        "tiled",
-        f"{HEAD} let row = 16u * (w / (N / 16u)) + l / 16u; "
-        "let column = 16u * (w % (N / 16u)) + l % 16u; var s = 0.0; "
-        "for (var k = 0u; k < N; k++) "
-        "{ s += load_a(row * N + k) * load_b(k * N + column); } "
-        "store_out(row * N + column, s); }",
-        "With N = 21: The result is wrong",
-    ),
 }
 
 
@@ -265,14 +188,6 @@ def test_a_cheat_is_not_praised(page: Page, name: str):
     verdict = check(task(page, exercise), code)
     assert message in verdict
     assert "as few as" not in verdict and "The result is right" not in verdict
-
-
-def test_a_thread_that_does_all_is_right_but_named(page: Page):
-    loop = "for (var k = 0u; k < N; k++) { store_out(k, load_a(k)); }"
-    verdict = check(task(page, "copy"), f"{HEAD} if (i == 0u) {{ {loop} }} }}")
-    assert "The result is right" in verdict
-    assert "2000 sectors: 8 times the 250 of our solution" in verdict
-    assert "Only 1 of 1024 threads loads or stores." in verdict
 
 
 def test_a_loop_that_is_cut_may_be_too_long_for_a_thread(page: Page):
@@ -310,16 +225,6 @@ def test_the_record_is_drawn_warp_by_warp(page: Page):
     figure.get_by_label("Warp", exact=True).focus()
     page.keyboard.press("End")
     expect(drawing).to_have_attribute("aria-label", re.compile(r"Warp 127\. load_a"))
-
-
-def test_the_record_begins_where_a_thread_is_out_of_bounds(page: Page):
-    figure = task(page, "neighbors")
-    press(figure, "Begin again")
-    check(figure, f"{HEAD}\n  store_out(i, load_a(i)); }}")
-    drawing = figure.locator(".record .drawing")
-    outside = "Warp 31. load_a: 32 threads, 1 sector, 24 out of bounds"
-    expect(drawing).to_have_attribute("aria-label", outside)
-    assert drawing.locator(".crossed").count() == 24
 
 
 # Time
@@ -547,10 +452,6 @@ def test_mistakes_of_the_language_have_lines(page: Page, code: str, message: str
     verdict = check(figure, code)
     assert re.search(message, verdict), verdict
     expect(figure.locator("[role=status]")).to_have_text("The kernel does not compile.")
-
-
-def test_an_array_may_be_unused(page: Page):
-    assert "The result is wrong" in check(task(page, "sum"), f"{HEAD} }}")
 
 
 def test_keys_of_the_editor_are_its_own(page: Page):

@@ -86,22 +86,3 @@ def test_a_notebook_runs_from_top_to_bottom(server, browser, tab):
         server.split("/")[2]
     }
     page.close()
-
-
-def test_a_changed_notebook_is_kept(tmp_path):
-    file = tmp_path / "one.ipynb"
-
-    def write(text: str) -> str:
-        cell = nbformat.v4.new_code_cell(text, id="a")
-        title = nbformat.v4.new_markdown_cell("# One", id="t")
-        notebook = nbformat.v4.new_notebook(cells=[title, cell])
-        lab._write_notebook(file, notebook, TABS[0])
-        return nbformat.read(file, 4).cells[1].source
-
-    assert write("1") == "1"
-    assert write("2") == "2"
-    changed = nbformat.read(file, 4)
-    changed.cells[1].source = "mine"
-    nbformat.write(changed, file)
-    assert write("3") == "mine"
-    assert nbformat.read(file, 4).metadata.kernelspec.name == f"gpus-{TABS[0]}"

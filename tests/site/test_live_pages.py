@@ -13,9 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import psutil
 import pytest
-from browsing import NO_ADAPTER, Violations, free_port
+from browsing import Violations, free_port, probe, quiet
 from playwright.sync_api import (
     Browser,
     BrowserContext,
@@ -78,15 +77,12 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 @pytest.fixture
 def live(address: str, context: BrowserContext) -> Iterator[Page]:
     """A page of the reader, whose console has to stay empty."""
-    page = context.new_page()
-    messages: list[str] = []
-    page.on("console", lambda message: messages.append(message.text))
-    page.on("pageerror", lambda error: messages.append(str(error)))
-    page.goto(address.replace("/?", f"/{PAGE}?"))
-    yield page
-    with page.expect_response("**/.live/restart"):
-        page.locator(".live-row").first.get_by_role("button", name="Restart").click()
-    assert set(messages) <= {NO_ADAPTER}
+    with quiet(context.new_page()) as page:
+        page.goto(address.replace("/?", f"/{PAGE}?"))
+        yield page
+        with page.expect_response("**/.live/restart"):
+            first = page.locator(".live-row").first
+            first.get_by_role("button", name="Restart").click()
 
 
 def rows(page: Page) -> Locator:
@@ -129,15 +125,11 @@ def test_a_cell_runs_as_the_reader_edits_it(live: Page):
     assert live.evaluate("document.documentElement.dataset.theme") == "auto"
 
 
-def test_errors_pictures_and_long_outputs(live: Page):
+def test_errors_and_pictures_are_shown(live: Page):
     row = rows(live).nth(0)
-    run(row, "def f(): return 1 / 0\nf()")
+    run(row, "1 / 0")
     finish(row, "error")
     expect(output(row)).to_contain_text("ZeroDivisionError: division by zero")
-    expect(output(row)).to_contain_text("in f()")
-    run(row, "for i in range(3000): print(i)")
-    finish(row)
-    expect(output(row)).to_contain_text("2999")
     svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
     run(row, f"from IPython.display import SVG\nSVG({svg!r})")
     finish(row)
@@ -172,18 +164,8 @@ def test_a_cell_that_runs_is_interrupted_and_found_again(live: Page):
     expect(output(row)).to_contain_text("KeyboardInterrupt")
 
 
-def test_a_kernel_that_dies_is_replaced(live: Page):
+def test_a_kernel_that_dies_is_reported(live: Page):
     row = rows(live).nth(0)
-    run(row, "import os\nos.getpid()")
-    expect(output(row)).to_have_text(re.compile(r"^\d+\s*$"), timeout=60_000)
-    process = psutil.Process(int(output(row).inner_text()))
-    process.kill()
-    for _ in range(600):
-        if not process.is_running() or process.status() == psutil.STATUS_ZOMBIE:
-            break
-        live.wait_for_timeout(50)
-    run(row, "'alive'")
-    expect(output(row)).to_contain_text("alive", timeout=60_000)
     run(row, "import os; os._exit(1)")
     finish(row, "died")
     expect(status(row)).to_contain_text("the next run starts a new")
@@ -250,8 +232,12 @@ def test_a_changed_cell_is_marked_until_it_runs(live: Page):
     row = rows(live).nth(0)
     book, colored = code(row).text_content(), code(row).inner_html()
     expect(row.get_by_role("button", name="Reset")).to_be_hidden()
+    run(row)
+    expect(row).to_have_attribute("data-state", re.compile("done|error"))
+    assert code(row).inner_html() == colored
     run(row, "print('ran')")
     finish(row)
+    expect(code(row).locator(".s")).to_have_text("'ran'")
     expect(status(row)).to_have_text("Done")
     assert mark(output(row)) == ""
     recorded = row.locator("xpath=following-sibling::*[1]").locator(
@@ -307,16 +293,6 @@ def test_drafts_survive_a_reload_and_a_changed_book(live: Page):
     live.reload()
     expect(code(row)).not_to_contain_text("# a draft")
     expect(row.get_by_role("button", name="Reset")).to_be_hidden()
-
-
-def test_code_keeps_its_colors(live: Page):
-    row = rows(live).nth(0)
-    colored = code(row).inner_html()
-    row.get_by_role("button", name="Run", exact=True).click()
-    expect(row).to_have_attribute("data-state", re.compile("done|error"))
-    assert code(row).inner_html() == colored
-    run(row, "print('edited')")
-    expect(code(row).locator(".s")).to_have_text("'edited'")
 
 
 def test_messages_say_what_to_do(live: Page):
@@ -393,22 +369,7 @@ def test_only_code_of_the_book_can_run(live: Page, book: Book):
 def test_rows_have_room(live: Page, width: int):
     live.set_viewport_size({"width": width, "height": 900})
     live.locator(".live-try").first.click()
-    overlapping = live.evaluate(
-        """() => [...document.querySelectorAll(".live-row")]
-          .filter((row) => row.checkVisibility())
-          .filter((row) => [...row.querySelectorAll("button")]
-            .filter((button) => button.checkVisibility())
-            .some((button) => {
-              const own = button.getBoundingClientRect();
-              const boxes = [row.previousElementSibling, row.nextElementSibling];
-              return boxes.filter(Boolean).some((box) => {
-                const { top, bottom } = box.getBoundingClientRect();
-                return top < own.bottom && bottom > own.top;
-              });
-            }))
-          .map((row) => row.outerHTML)"""
-    )
-    assert overlapping == []
+    assert probe(live, "overlaps") == []
 
 
 def test_a_predicted_number_stays_covered_and_enters_the_row(live: Page):
@@ -417,7 +378,6 @@ def test_a_predicted_number_stays_covered_and_enters_the_row(live: Page):
     expect(rows(live).nth(0)).to_have_attribute("data-state", re.compile("done|error"))
     row = live.locator(PREDICTED).first
     prediction = row.locator("xpath=following-sibling::*[1]")
-    shown = code(row).text_content()
     # What the cell prints, without a framework.
     run(row, "print('n = 1024: queued after 123 ms')")
     finish(row)
@@ -427,7 +387,6 @@ def test_a_predicted_number_stays_covered_and_enters_the_row(live: Page):
     answers = prediction.locator(".answers")
     expect(answers).to_contain_text("This machine")
     expect(answers.locator(".live-answer dd")).to_contain_text("123")
-    assert shown
 
 
 def test_the_buttons_of_a_cell_wait_with_it(live: Page):
@@ -485,6 +444,14 @@ class Hostile(BaseHTTPRequestHandler):
         pass
 
 
+@pytest.fixture
+def hostile_port() -> Iterator[int]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hostile) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
+
+
 ATTACKS = {
     "text": """([url, body]) => fetch(url, {method: "POST", mode: "no-cors",
         credentials: "include", body}).catch(() => {})""",
@@ -502,34 +469,31 @@ ATTACKS = {
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_a_hostile_page_runs_nothing_and_reads_nothing(
-    live: Page, tmp_path: Path, host: str
+    live: Page, tmp_path: Path, hostile_port: int, host: str
 ):
     mark = tmp_path / "mark"
     order: dict[str, object] = {"section": "chapter_gpus/use-gpu", "tab": "pytorch"}
     order |= {"cells": [["exercise-1", f"open({str(mark)!r}, 'w').close()"]]}
     own = live.url.partition("/chapter")[0]  # with the random path, to be sure
-    with ThreadingHTTPServer(("127.0.0.1", 0), Hostile) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        page = live.context.new_page()
-        page.goto(f"http://{host}:{server.server_port}/")
-        for attack in ATTACKS.values():
-            page.evaluate(attack, [f"{own}/.live/run", json.dumps(order)])
-        read = """url => fetch(url, {credentials: "include"})
-            .then((answer) => answer.text(), () => "")"""
-        for path in ("/", "/.live/state?section=chapter_gpus/use-gpu&seen=0"):
-            assert page.evaluate(read, own + path) == ""
-        loaded = """url => new Promise(done => {
-            const script = document.createElement("script");
-            script.onload = () => done(true); script.onerror = () => done(false);
-            script.src = url; document.body.append(script); })"""
-        assert not page.evaluate(loaded, f"{own}/.live/live.js")
-        framed = """url => new Promise(done => {
-            const frame = document.createElement("iframe");
-            frame.onload = () => done(true); frame.src = url;
-            document.body.append(frame); })"""
-        page.evaluate(framed, own + "/")
-        assert all(f.url == "about:blank" or "error" in f.url for f in page.frames[1:])
-        server.shutdown()
+    page = live.context.new_page()
+    page.goto(f"http://{host}:{hostile_port}/")
+    for attack in ATTACKS.values():
+        page.evaluate(attack, [f"{own}/.live/run", json.dumps(order)])
+    read = """url => fetch(url, {credentials: "include"})
+        .then((answer) => answer.text(), () => "")"""
+    for path in ("/", "/.live/state?section=chapter_gpus/use-gpu&seen=0"):
+        assert page.evaluate(read, own + path) == ""
+    loaded = """url => new Promise(done => {
+        const script = document.createElement("script");
+        script.onload = () => done(true); script.onerror = () => done(false);
+        script.src = url; document.body.append(script); })"""
+    assert not page.evaluate(loaded, f"{own}/.live/live.js")
+    framed = """url => new Promise(done => {
+        const frame = document.createElement("iframe");
+        frame.onload = () => done(true); frame.src = url;
+        document.body.append(frame); })"""
+    page.evaluate(framed, own + "/")
+    assert all(f.url == "about:blank" or "error" in f.url for f in page.frames[1:])
     # The reader's own order comes after all of them.
     row = rows(live).nth(0)
     run(row, "'mine'")
@@ -537,26 +501,22 @@ def test_a_hostile_page_runs_nothing_and_reads_nothing(
     assert not mark.exists()
 
 
-def test_the_cookie_reaches_no_other_port(live: Page):
+def test_the_cookie_reaches_no_other_port(live: Page, hostile_port: int):
     """Another user may serve there, and would run code as the reader with it."""
-    path = urlsplit(live.url).path
-    with ThreadingHTTPServer(("127.0.0.1", 0), Hostile) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        other = f"http://127.0.0.1:{server.server_port}"
-        Hostile.cookies.clear()
-        page = live.context.new_page()
-        # Typed, and by links on a foreign page and on the reader's own.
-        page.goto(f"{other}/")
-        page.evaluate("location.assign('/favicon.ico')")
-        page.wait_for_url("**/favicon.ico")
-        with live.context.expect_page() as opened:
-            live.evaluate("url => { open(url) }", f"{other}/chapter_gpus/")
-        opened.value.wait_for_load_state()
-        assert Hostile.cookies == []
-        # The browser has the cookie: who knew the path would get it.
-        page.goto(f"{other}{path}")
-        assert "gpus-live=" in Hostile.cookies[0]
-        server.shutdown()
+    other = f"http://127.0.0.1:{hostile_port}"
+    Hostile.cookies.clear()
+    page = live.context.new_page()
+    # Typed, and by links on a foreign page and on the reader's own.
+    page.goto(f"{other}/")
+    page.evaluate("location.assign('/favicon.ico')")
+    page.wait_for_url("**/favicon.ico")
+    with live.context.expect_page() as opened:
+        live.evaluate("url => { open(url) }", f"{other}/chapter_gpus/")
+    opened.value.wait_for_load_state()
+    assert Hostile.cookies == []
+    # The browser has the cookie: who knew the path would get it.
+    page.goto(f"{other}{urlsplit(live.url).path}")
+    assert "gpus-live=" in Hostile.cookies[0]
 
 
 def test_published_pages_run_nothing(site: Path):

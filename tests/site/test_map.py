@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from browsing import PHONE, WIDE, Visitor
+from browsing import PHONE, TOUCH_SCREEN, WIDE, Visitor
 from playwright.sync_api import Locator, Page, expect
 
 SERVER, ROOFLINE = "inference", "performance"
@@ -49,8 +49,7 @@ def test_lists_of_sections_open_by_keyboard(open_page: Visitor):
 
 
 def test_a_part_opens_its_sections(open_page: Visitor):
-    touch = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
-    page = open_page("index.html", **touch)
+    page = open_page("index.html", **TOUCH_SCREEN)
     figure(page, "map").locator("[data-touch=shared]").tap()
     expect(page.locator("#part-shared").get_by_role("link")).to_contain_text("Tiles")
     assert page.evaluate("document.documentElement.scrollWidth") <= 375

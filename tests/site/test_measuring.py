@@ -4,13 +4,12 @@ No test asserts a time or a ratio of times: this machine has no GPU.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browsing import Violations, each
+from browsing import Violations, each, quiet
 from playwright.sync_api import Browser, Locator, Page, expect
-from tools import CHROMIUM_FLAGS, chromium
 
 # The page of each experiment, and the figure that offers it.
 FIGURES = {
@@ -34,27 +33,13 @@ GPUAdapter.prototype.requestDevice = async function (...more) {
   return (window.device = await request.apply(this, more));
 };
 """
-Opened = Callable[..., Locator]
-
-
-@pytest.fixture(scope="module")
-def engine(browser: Browser) -> Iterator[Browser]:
-    """A browser that offers WebGPU without a GPU."""
-    flags = [*CHROMIUM_FLAGS, "--enable-unsafe-webgpu"]
-    other = browser.browser_type.launch(executable_path=chromium(), args=flags)
-    yield other
-    other.close()
 
 
 @pytest.fixture
 def page(engine: Browser) -> Iterator[Page]:
     context = engine.new_context(viewport={"width": 1000, "height": 1000})
-    page = context.new_page()
-    messages: list[str] = []
-    page.on("console", lambda message: messages.append(message.text))
-    page.on("pageerror", lambda error: messages.append(str(error)))
-    yield page
-    assert messages == []
+    with quiet(context.new_page()) as page:
+        yield page
     context.close()
 
 
@@ -84,6 +69,18 @@ def finding(figure: Locator) -> Locator:
     return figure.locator(".finding")
 
 
+def measure(figure: Locator, said: str = "Measured.") -> None:
+    """Measure, and wait until the figure says so."""
+    press(figure, "Measure")
+    expect(status(figure)).to_contain_text(said, timeout=120_000)
+
+
+def stop(figure: Locator) -> None:
+    press(figure, "Stop")
+    expect(status(figure)).to_have_text("Stopped. You pressed Stop.", timeout=30_000)
+    expect(figure.get_by_role("button", name="Stop")).to_be_hidden()
+
+
 def pretend(*features: str) -> str:
     return PRETEND % [*features]
 
@@ -92,8 +89,7 @@ def pretend(*features: str) -> str:
 def test_a_program_is_checked_and_not_timed(page: Page, site: Path, name: str):
     figure = open_panel(page, site, name)
     before = figure.locator(".result").all_inner_texts()
-    press(figure, "Measure")
-    expect(status(figure)).to_have_text("Checked, not timed.", timeout=60_000)
+    measure(figure, "Checked, not timed.")
     expect(finding(figure)).to_contain_text("software adapter: no GPU")
     expect(finding(figure)).to_contain_text("swiftshader")
     assert "The GPU ran" not in finding(figure).inner_text()
@@ -106,8 +102,7 @@ def test_a_coarse_clock_gives_numbers(page: Page, site: Path):
     coarse = """(() => { const now = performance.now.bind(performance);
     performance.now = () => Math.floor(now() / 50) * 50; })();"""
     figure = open_panel(page, site, "pinned", pretend() + coarse)
-    press(figure, "Measure")
-    expect(status(figure)).to_have_text("Measured.", timeout=120_000)
+    measure(figure)
     text = finding(figure).inner_text()
     assert "Writing costs" in text
     assert "NaN" not in text and "Infinity" not in text
@@ -141,10 +136,8 @@ def test_nothing_asks_for_a_gpu_before_the_second_click(page: Page, site: Path):
     script += " window.asked += 1; return ask.apply(this, more); };"
     figure = open_panel(page, site, "roofline", script)
     assert page.evaluate("asked") == 0
-    press(figure, "Measure")
-    expect(status(figure)).to_have_text("Checked, not timed.", timeout=60_000)
-    press(figure, "Measure")
-    expect(status(figure)).to_have_text("Checked, not timed.", timeout=60_000)
+    measure(figure, "Checked, not timed.")
+    measure(figure, "Checked, not timed.")
     assert page.evaluate("asked") == 1
 
 
@@ -154,18 +147,15 @@ def test_two_figures_share_a_device(page: Page, site: Path):
     other = page.locator("figure[data-explorable=pinned]").first
     other.scroll_into_view_if_needed()
     other.get_by_role("button", name="Measure my GPU").click()
-    press(figure, "Measure")
-    expect(status(figure)).to_have_text("Measured.", timeout=120_000)
-    press(other, "Measure")
-    expect(status(other)).to_have_text("Measured.", timeout=120_000)
+    measure(figure)
+    measure(other)
     assert page.evaluate("count") == 1
 
 
 @pytest.mark.timing  # the page refuses a program that is too slow
 def test_the_roofline_becomes_that_of_the_reader(page: Page, site: Path):
     figure = open_panel(page, site, "roofline", pretend())
-    press(figure, "Measure")
-    expect(status(figure)).to_have_text("Measured.", timeout=120_000)
+    measure(figure)
     points = figure.locator(".drawing circle.measured")
     assert points.count() == 10
     places = points.evaluate_all(
@@ -195,28 +185,20 @@ def height_at(x: float, corners: list[tuple[float, ...]]) -> float:
 
 def test_the_queue_gets_the_times_of_the_reader(page: Page, site: Path):
     figure = open_panel(page, site, "queue", pretend())
-    press(figure, "Measure")
-    expect(status(figure)).to_have_text("Measured.", timeout=120_000)
+    measure(figure)
     expect(figure.locator(".drawing")).to_contain_text("your own times")
 
 
 def test_a_measurement_can_be_stopped(page: Page, site: Path):
     figure = open_panel(page, site, "roofline", pretend())
-    press(figure, "Measure")
-    expect(status(figure)).to_contain_text("Measuring")
-    press(figure, "Stop")
-    expect(status(figure)).to_have_text("Stopped. You pressed Stop.", timeout=30_000)
-    expect(figure.get_by_role("button", name="Stop")).to_be_hidden()
-    press(figure, "Measure")
-    expect(status(figure)).to_contain_text("Measuring")
-    press(figure, "Stop")
-    expect(status(figure)).to_contain_text("Stopped", timeout=30_000)
+    for _ in range(2):
+        measure(figure, "Measuring")
+        stop(figure)
 
 
 def test_a_hidden_page_stops_measuring(page: Page, site: Path):
     figure = open_panel(page, site, "roofline", pretend())
-    press(figure, "Measure")
-    expect(status(figure)).to_contain_text("Measuring")
+    measure(figure, "Measuring")
     page.evaluate(
         """() => { Object.defineProperty(document, "hidden", { get: () => true });
         document.dispatchEvent(new Event("visibilitychange")); }"""
@@ -226,16 +208,13 @@ def test_a_hidden_page_stops_measuring(page: Page, site: Path):
 
 def test_a_lost_gpu_is_named_and_the_next_one_is_new(page: Page, site: Path):
     figure = open_panel(page, site, "roofline", pretend())
-    press(figure, "Measure")
-    expect(status(figure)).to_contain_text("Measuring")
+    measure(figure, "Measuring")
     page.evaluate("device.destroy()")
     expect(status(figure)).to_contain_text("The GPU was lost", timeout=30_000)
     figure = page.locator("figure[data-explorable=roofline]").first
-    press(figure, "Measure")
-    expect(status(figure)).to_contain_text("Measuring", timeout=30_000)
+    measure(figure, "Measuring")
     assert page.evaluate("count") == 2
-    press(figure, "Stop")
-    expect(status(figure)).to_contain_text("Stopped", timeout=30_000)
+    stop(figure)
 
 
 def test_clocks_that_disagree_show_nothing(page: Page, site: Path):
@@ -243,16 +222,14 @@ def test_clocks_that_disagree_show_nothing(page: Page, site: Path):
     script += "const now = performance.now.bind(performance);"
     script += "performance.now = () => 3 * now();"
     figure = open_panel(page, site, "sectors", script)
-    press(figure, "Measure")
-    expect(status(figure)).to_contain_text("The clocks disagree", timeout=60_000)
+    measure(figure, "The clocks disagree")
     expect(finding(figure)).to_be_empty()
 
 
 def test_an_adapter_without_a_name(page: Page, site: Path):
     script = pretend().replace('"acme"', '""').replace('"one"', '""')
     figure = open_panel(page, site, "pinned", script)
-    press(figure, "Measure")
-    expect(status(figure)).to_have_text("Measured.", timeout=60_000)
+    measure(figure)
     expect(finding(figure)).to_contain_text("unnamed adapter, Chrome")
 
 
@@ -277,16 +254,14 @@ def test_a_queue_that_answers_late(page: Page, site: Path):
     };"""
     )
     figure = open_panel(page, site, "pinned", script)
-    press(figure, "Measure")
-    expect(status(figure)).to_have_text("Measured.", timeout=60_000)
+    measure(figure)
     assert page.evaluate("empty") > 0  # an idle queue is reminded
 
 
 def test_without_an_adapter_the_figure_works_as_before(site: Path, browser: Browser):
     page = browser.new_page()
     figure = open_panel(page, site, "roofline")
-    press(figure, "Measure")
-    expect(status(figure)).to_contain_text("offers no GPU")
+    measure(figure, "offers no GPU")
     expect(figure.locator(".result")).to_contain_text("n = 512")
     page.close()
 
@@ -296,8 +271,7 @@ def test_without_webgpu_one_sentence_says_so(page: Page, site: Path):
         "Object.defineProperty(Navigator.prototype, 'gpu', { get: () => undefined });"
     )
     figure = open_panel(page, site, "sectors", script)
-    press(figure, "Measure")
-    expect(status(figure)).to_contain_text("offers no WebGPU")
+    measure(figure, "offers no WebGPU")
 
 
 @pytest.mark.parametrize("width", [360, 1000])
@@ -307,8 +281,7 @@ def test_a_panel_is_accessible(
     page.set_viewport_size({"width": width, "height": 900})
     figure = open_panel(page, site, "sectors", pretend())
     expect(figure.get_by_role("spinbutton")).to_be_focused()
-    press(figure, "Measure")
-    expect(status(figure)).to_have_text("Measured.", timeout=120_000)
+    measure(figure)
     page.evaluate("scrollTo(0, 0)")  # below the bar, axe finds covered targets
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width

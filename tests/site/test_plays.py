@@ -1,7 +1,7 @@
 """Words of the text set an interactive figure; without scripts they are words."""
 
 import pytest
-from browsing import BOOK, PHONE, Visitor, each
+from browsing import BOOK, PHONE, TOP, Visitor, each
 from figures import result, settle
 from playwright.sync_api import Locator, Page, expect
 
@@ -15,7 +15,6 @@ IN_VIEW = """(element) => {
   return top >= document.querySelector(".bar").offsetHeight && bottom <= innerHeight;
 }"""
 
-TOP = "(element) => element.getBoundingClientRect().top"
 # Clicks on words, and returns the animations of what is marked then.
 MARKED = """(words) => new Promise((done) => {
   const figure = document.querySelector("#fig-queue");

@@ -98,6 +98,21 @@ for (const name of ["roofline", "sectors", "warps", "collectives", "plans", "tur
     }
   });
 
+for (const [name, mark, changes] of [
+  ["queue", /<text [^>]*class="soft small" text-anchor="middle">[^<]*/g, [{ every: 1 }, { every: 4 }, { every: 0 }]],
+  ["plans", /<path [^>]*class="dashed"/g, [{ zero: "0" }, { zero: "3" }]],
+  ["memory-timeline", /<path [^>]*class="dashed"/g, [{ attention: "plain" }, { attention: "fused" }]],
+])
+  test(`the axis of ${name} stays, and the setting before is marked`, () => {
+    const states = changes.map((change) => changed(figures[name], change));
+    const drawings = states.map((state) => figures[name].draw(state, 640));
+    const marks = drawings.map((svg) => svg.match(mark));
+    for (const found of marks) assert.deepEqual(found, marks[0]);
+    assert.equal(new Set(drawings).size, changes.length);
+    assert.ok(drawings.every((svg) => !svg.includes('class="last"')));
+    assert.match(figures[name].draw(states[1], 640, undefined, states[0]), /class="last"/);
+  });
+
 for (const name of ["collectives", "plans"])
   test(`${name} does not move by itself`, () => {
     const code = read(`static/explorables/${name}.js`);
@@ -117,7 +132,7 @@ test("a wrong setting of a figure is named", () => {
 
 for (const [name, id, menu] of [
   ...[["worth-moving", "link", "machine"], ["memory-timeline", "capacity", "card"]],
-  ...[["queue", "host", "preset"], ["roofline", "memory", "machine"]],
+  ...[["queue", "host", "preset"], ["roofline", "memory", "machine"], ["roofline", "rate", "machine"]],
 ])
   test(`the slider ${id} of ${name} leaves the preset`, () => {
     const spec = figures[name];

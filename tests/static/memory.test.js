@@ -9,6 +9,7 @@ const { formula, result, close, includes } = require("./support.js");
 
 const memory = load("memory-arithmetic");
 const allocation = load("allocator-arithmetic");
+const { begin } = load("controls");
 const { allocator } = figures;
 const timeline = figures["memory-timeline"];
 
@@ -242,6 +243,9 @@ test("the first setting names its peak and a remedy", () => {
     "a fused attention lowers the peak to 16.9 GB",
     "124 million parameters",
   );
+  const sums = timeline.table(first(timeline)).rows.at(-1).map(plain);
+  assert.deepEqual(sums, ["sum", "1.74 GB", "22.3 GB", "28.9 GB", "1.99 GB"]);
+  includes(formula(timeline, { model: "gpt2xl" }, "model"), "42.37 GB, predicted 42.58 GB");
 });
 
 test("advice is kept: if a change is said to be enough, the model fits after it", () => {
@@ -350,6 +354,32 @@ test("the example of the text fails", () => {
   assert.equal(result(allocator), `The memory is fragmented: ${text}`);
   const rows = [["free", 0, 30, 30], ["b", 30, 60, 30], ["free", 60, 100, 40]];
   assert.deepEqual(allocator.table(first(allocator)).rows, rows);
+});
+
+test("pieces are freed and allocated", () => {
+  const press = (state, number) => allocator.actions[number].run(state);
+  const told = (state) => plain(allocator.result(state));
+  const [FREE, ALLOCATE, FREE_ALL] = [0, 1, 2];
+  const empty = press(first(allocator), FREE_ALL);
+  includes(told(empty), "100 of 100 are free");
+  let state = { ...empty, size: 40 };
+  for (let i = 0; i < 3; i += 1) state = press(state, ALLOCATE);
+  includes(told(state), "full: only 20 are free, too few for 40");
+  const freed = press({ ...state, piece: "a" }, FREE);
+  includes(told(freed), "60 of 100 are free, and the largest gap has 40");
+  assert.equal(freed.did, "40-40-fa"); // the text in the address
+  assert.equal(begin(allocator, "did=40-40-fa").did, freed.did);
+});
+
+test("controls follow the kind of requests", () => {
+  const seen = (list, state) => list.filter(({ when }) => when?.(state)).map(({ id }) => id);
+  const [{ controls, actions }, own] = [allocator, first(allocator)];
+  const come = { sequence: "come", policy: "segments" };
+  assert.deepEqual(seen(controls, own), ["size", "piece"]);
+  assert.deepEqual(seen(controls, { ...own, ...come }), ["count"]);
+  assert.deepEqual([seen(actions, own).length, seen(actions, { ...own, ...come }).length], [3, 0]);
+  includes(result(allocator, come), "Minibatch 12, of length 90, fails");
+  includes(result(allocator, { ...come, count: 11 }), "Minibatch 11, of length 45, fits");
 });
 
 for (const [sequence, policy, failure] of [

@@ -124,6 +124,10 @@ test("the bench names the fastest", () => {
   includes(result(collectives, large), "68.2 ms for 100 MB, the shortest time of the three");
   const busy = "busy, with 150 MB (1.5 times the message).";
   includes(formula(collectives, large), "the bus bandwidth is 2.2 GB/s", busy);
+  includes(result(collectives, { slow: "1" }), "takes 273 ms");
+  includes(formula(collectives, { slow: "1" }), "device 1, which sends 150 MB");
+  const star = result(collectives, { slow: "1", algorithm: "star" });
+  includes(star, "takes 364 ms for 100 MB, 1.3 times as long as the ring");
 });
 
 test("another number of devices begins with the first round", () => {
@@ -131,6 +135,16 @@ test("another number of devices begins with the first round", () => {
   assert.deepEqual(["n", "algorithm", "bytes"].map(round), ["1", "1", "6"]);
   const state = changed(collectives, { n: 2, slow: "3" }, "n");
   assert.equal(state.slow, "none"); // There is no such device.
+});
+
+test("rounds are walked through, and begin again after the last", () => {
+  const { run } = collectives.actions.find(({ label }) => label === "Next round");
+  const walked = range(7).reduce((states) => [...states, run(states.at(-1))], [first(collectives)]);
+  const titles = walked.map((state) => collectives.draw(state, 640).match(/Round \d of 6|Before the first/)[0]);
+  const rounds = range(6).map((i) => `Round ${i + 1} of 6`);
+  assert.deepEqual(titles, [...rounds, "Before the first", rounds[0]]);
+  // Sixteen complete pieces, and a box in the legend
+  assert.equal(collectives.draw(walked[5], 640).match(/<rect [^>]*class="s3/g).length, 4 * 4 + 1);
 });
 
 test("buckets go round the ring", () => {
@@ -594,6 +608,13 @@ test("verdicts", () => {
   const pipeline = result(plans, { zero: "1", gpus: 64, tensor: 8, pipeline: 4 });
   includes(pipeline, "is exposed communication, mostly inside of layers, and");
   assert.ok(pipeline.endsWith("is the bubble."));
+});
+
+test("presets of published runs", () => {
+  includes(result(plans, { model: "gpt1t" }, "model"), "each A100 needs 53.4 GB", "163 TFLOP/s per GPU");
+  const mixtral = changed(plans, { model: "mixtral" }, "model");
+  includes(plans.result(mixtral), "Mixtral 8x7B fits: each H100 needs 65.8");
+  includes(plans.result({ ...mixtral, expert: 1 }), "does not fit: each H100 needs 125");
 });
 
 test("only a mixture of experts has GPUs that share the experts", () => {

@@ -168,6 +168,13 @@ for (const [setting, count] of [
     assert.equal(svg.split(">10000 TFLOP/s<").length - 1, count);
   });
 
+test("sparse rates do not make a program faster", () => {
+  const sparse = { sheet: "sparse" };
+  assert.equal(result(roofline, sparse), result(roofline));
+  includes(formula(roofline, sparse), "a data sheet may print 330 TFLOP/s");
+  includes(roofline.draw(changed(roofline, sparse), 640), "sparse");
+});
+
 // The line of a measured machine
 
 for (const { line, ...machine } of library.printed)
@@ -259,23 +266,6 @@ test("occupancy is that of the section", () => {
   }
 });
 
-// The card, registers of a thread, bytes of a block, warps of a block, and the share
-for (const [card, registers, shared, count, share] of [
-  ...[["v100", 37, 0, 4, 0.75], ["v100", 37, 0, 10, 0.625]], // NVIDIA.CUDA.BestPractices
-  ...[["a100", 32, 0, 4, 1], ["a100", 33, 0, 4, 0.75], ["a100", 255, 0, 4, 0.125]],
-  ...[["a100", 255, 0, 16, 0], ["a100", 16, 0, 1, 0.5], ["t4", 64, 0, 8, 1]],
-  ...[["a100", 32, 163 * 1024, 8, 0.125], ["a100", 32, 82 * 1024, 8, 0.125]],
-  ...[["a100", 32, 81 * 1024, 8, 0.25], ["a100", 64, 0, 8, 0.5]],
-  // The section prints these numbers for its attention and its softmax
-  ...[["t4", 255, 32768, 4, 0.25], ["a100", 159, 40960, 4, 0.1875]],
-  ...[["h100", 128, 57344, 4, 0.25], ["b200", 119, 57376, 4, 0.1875]],
-  ...[["a100", 48, 16, 4, 0.625], ["h100", 55, 16, 4, 0.5625], ["t4", 53, 16, 4, 1]],
-])
-  test(`occupancy of ${card}, ${registers} registers, ${shared} B, ${count} warps`, () => {
-    const kernel = { registers, shared, warps: count };
-    assert.equal(performance.occupancy(warps.CARDS[card], kernel).share, share);
-  });
-
 test("kernels of the section have the printed occupancy", () => {
   const shares = Object.keys(warps.KERNELS).map((kernel) => {
     return [kernel, warps.occupancy(changed(warps, { kernel }, "kernel")).share];
@@ -336,6 +326,8 @@ test("the longest bar and the chosen plan stand out", () => {
   const strong = [...svg.matchAll(/ strong"[^>]*>([^<]*)</g)].map(([, text]) => text);
   assert.deepEqual(strong, ["tensor cores", "512 clocks", "128 × 128 × 64, 4 warps", "100 %"]);
   assert.deepEqual(svg.match(/s\d solid/g), ["s1 solid", "s3 solid"]);
+  const { rows, chosen } = turns.table(changed(turns, { h100: "128x256x64-8" }));
+  assert.deepEqual(rows[chosen].slice(1, 5), ["1024", "148", "0", "1267"]);
 });
 
 // The lines of a compiled kernel
@@ -369,6 +361,18 @@ for (const [line, expected] of [
     const known = found && Object.entries(found).filter(([, x]) => x !== undefined);
     assert.deepEqual(known && Object.fromEntries(known), expected);
   });
+
+test("a line sets the kernel and its card", () => {
+  const pasted = (line) => result(warps, { line }, "line");
+  const spills = pasted(PTXAS.replaceAll("\n", " "));
+  includes(spills, "Numbers spill: each thread has 8 bytes of stack.", "An SM of the A100 holds 5 blocks, and");
+  const known = "H100  64 registers,   0 B of stack, 24576 B shared;    2 x wgmma";
+  includes(pasted(known), "An SM of the H100 holds 8 blocks");
+  assert.equal(changed(warps, { line: known }, "line").kernel, "h100-64");
+  const unknown = pasted("B200, tile 128, 8 warps: sum  64, 128 registers,    0 B of stack");
+  includes(unknown, "does not contain the shared memory, so its slider counts.", "An SM of the B200 holds 2 blocks");
+  includes(result(warps, { warps: 32 }, "warps"), "No block fits on an SM of the A100: the registers decide");
+});
 
 // The words
 

