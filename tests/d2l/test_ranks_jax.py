@@ -1,7 +1,6 @@
 """Ranks of what only JAX has: shardings, several devices a process, programs' text."""
 
 import os
-import warnings
 from typing import Any
 
 import jax
@@ -64,18 +63,6 @@ def test_each_device_gets_its_share(fw):
     assert shapes == [[(2, 64)] * 4] * 4
     for leaf in jax.tree.leaves(trainer.state.params):
         assert leaf.sharding.is_fully_replicated and len(leaf.devices()) == 4
-
-
-def test_gpus_of_the_trainer(fw, monkeypatch):
-    devices = jax.devices("cpu")[1:3]
-    fw.pretend(monkeypatch, *devices)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        trainer: Any = d2l.Trainer(max_epochs=1, num_gpus=2)
-    assert trainer.devices == devices
-    assert trainer.device == devices[0]
-    trainer.fit(d2l.MLP(10, 8, 0.1), parts(fw, 5, 4), key=KEY)
-    assert {d for p in fw.params(trainer) for d in p.devices()} == {*devices}
 
 
 def test_steps_are_compiled_once_a_shape(fw, caplog):

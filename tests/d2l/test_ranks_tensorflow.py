@@ -54,14 +54,6 @@ def test_variables_in_tuples_and_dicts(fw):
     assert_equal(fw, one, three, 1e-6)
 
 
-def test_loss_scale_of_float16(fw):
-    settings = {"epochs": 3, "precision": tf.float16}
-    model, trainer = fit(fw, plain(fw), 2, 25, 25, **settings)
-    assert type(trainer.optim).__name__ == "LossScaleOptimizer"
-    losses = [point.y for point in model.board.data["val_loss"]]
-    assert losses[-1] < losses[0]
-
-
 def test_means_that_are_not_linear_are_means_over_devices(fw):
     data = partial(models.Counting, batch_size=64, num_steps=4, n=400)
     one, two = (

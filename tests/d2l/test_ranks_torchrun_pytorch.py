@@ -11,6 +11,7 @@ import pytest
 import torch
 from frameworks import ROOT
 
+from d2l import torch as d2l
 from d2l.launcher import free_ports
 
 RESTARTS = 10
@@ -108,5 +109,9 @@ def test_a_job_ends_as_if_no_rank_had_died(tmp_path, agents):
         )
     undisturbed = end_of_job(tmp_path / "undisturbed", line, agents, deaths=0)
     disturbed = end_of_job(tmp_path / "disturbed", line, agents, RESTARTS)
+    torch.manual_seed(0)
+    alone = d2l.MLP(10, 16, 0.1)
+    d2l.Trainer(2).fit(alone, d2l.Digits())
     for name, parameter in undisturbed.items():
         assert torch.equal(parameter, disturbed[name]), name
+        assert torch.allclose(parameter, alone.state_dict()[name], atol=1e-5), name
