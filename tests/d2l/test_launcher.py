@@ -7,7 +7,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -58,11 +57,6 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_results_larger_than_a_pipe():
     assert [len(x) for x in launch(lambda: bytes(10**7), 2)] == [10**7] * 2
-
-
-def test_a_rank_can_start_processes():
-    command = [sys.executable, "-c", "exit(3)"]
-    assert launch(lambda: subprocess.run(command).returncode, 1) == [3]
 
 
 def fail(failing: int, kind: str = "raise") -> None:

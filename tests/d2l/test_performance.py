@@ -169,17 +169,23 @@ def test_measured_peaks_are_those_of_a_computer(d2l):
     assert machine.spread >= 0 and machine.name == str(d2l.try_gpu())
 
 
-def test_experiments_compute_what_they_say(d2l):
-    device = d2l.try_gpu()
-    np.testing.assert_array_equal(d2l.numpy(d2l.large_sum(5, device)()), [2] * 5)
-    assert len(d2l.small_sums(7, device)()) == 7
+@pytest.mark.parametrize("place", ["first", "second"])
+def test_experiments_do_what_they_say(d2l, fw, place):
+    device = fw.second if place == "second" else d2l.try_gpu()
+    large, small = d2l.large_sum(5, device), d2l.small_sums(7, device)
+    assert fw.device(large()) == device and len(small()) == 7
+    np.testing.assert_array_equal(d2l.numpy(large()), [2] * 5)
     assert d2l.vector_product(6, device)().shape == (1, 6)
-    np.testing.assert_allclose(
-        d2l.numpy(d2l.many_tanhs(5, device)()), [np.tanh(1)] * 5, rtol=1e-5
-    )
+    tanhs = d2l.numpy(d2l.many_tanhs(5, device)())
+    np.testing.assert_allclose(tanhs, [np.tanh(1)] * 5, rtol=1e-5)
     for dtype in d2l.product_types():
-        product = d2l.square_product(8, dtype, device)()
-        assert product.shape == (8, 8) and dtype in str(product.dtype)
+        product = d2l.square_product(8, dtype, device)
+        assert product().shape == (8, 8) and dtype in str(product().dtype)
+        assert fw.device(product()) == device
+    if fw.tab != "tensorflow":  # there, what depends on no argument is a constant
+        (operation,) = d2l.list_operations(large)
+        assert operation.nbytes == 3 * 4 * 5 and len(d2l.list_operations(small)) == 7
+        assert [op.flops for op in d2l.list_operations(product)] == [2 * 8**3]
 
 
 def test_keep_freed_memory_does_nothing_on_other_systems(d2l, monkeypatch):
@@ -336,6 +342,12 @@ def test_counting_changes_neither_the_training_nor_the_mode(d2l, fw, imagined):
         assert model.training is mode
     for old, new in zip(before, fw.arrays(model), strict=True):
         np.testing.assert_array_equal(old, fw.numpy(new))
+
+
+def test_the_compiler_makes_the_same_model(d2l, fw):
+    if fw.tab in ("pytorch", "tensorflow"):  # the others compile without a request
+        plain, compiled = (trained(d2l, fw, compiled=c) for c in (False, True))
+        assert_equal(fw, plain, compiled, 1e-4)
 
 
 # Pictures

@@ -34,12 +34,6 @@ DESCRIPTIONS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
-
-
 def described() -> str:
     return describe(plt.gcf())
 
