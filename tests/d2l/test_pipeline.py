@@ -10,19 +10,6 @@ SIZES = [(1, 1), (1, 5), (2, 1), (3, 2), (4, 8), (5, 7), (8, 3)]
 SCHEDULES = ["GPipe", "1F1B"]
 
 
-@pytest.mark.parametrize(
-    ("schedule", "sizes"), [*itertools.product(SCHEDULES, SIZES)], ids=str
-)
-def test_each_stage_does_each_piece_of_work_once(d2l, schedule, sizes):
-    p, m = sizes
-    everything = {(name, i) for name in ("forward", "backward") for i in range(m)}
-    for stage in range(p):
-        order = d2l.pipeline_order(schedule, stage, p, m)
-        assert len(order) == 2 * m and set(order) == everything
-        for i in range(m):
-            assert order.index(("forward", i)) < order.index(("backward", i))
-
-
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_microbatches_held(d2l, sizes):
     p, m = sizes

@@ -22,7 +22,6 @@ from torch import distributed as dist
 from torch import nn
 from training import assert_equal, curves, run
 
-from d2l import tables
 from d2l import torch as d2l
 
 FW = PyTorch()
@@ -130,22 +129,6 @@ def test_prediction_of_buckets():
     assert d2l.bus_bandwidth(8, d2l.ring_time(8, 4, 0, 2), 4) == 2
     assert d2l.scaling_efficiency(3, 8, 4, 0, 2) == 3 / 9
     assert d2l.scaling_efficiency(3, 8, 4, 0, 2, hidden=1) == 1
-
-
-@pytest.mark.parametrize("n", [2, 4])
-@pytest.mark.parametrize(
-    "framework, scaling", [("pytorch", "weak"), ("pytorch", "strong"), ("jax", "weak")]
-)
-def test_scaling_of_rtx_4090s(framework, scaling, n):
-    """A ResNet-18 with 11.2 million parameters, 256 examples on each GPU or 512 on all.
-
-    If nothing is hidden, all six efficiencies are predicted within 4.5 points.
-    """
-    one, many = (tables.cited(f"scaling-{scaling}-{framework}-{k}") for k in (1, n))
-    share = 256 if scaling == "weak" else 512 / n
-    bandwidth = 1e9 * tables.cited("allreduce-pytorch-default") / 2
-    predicted = d2l.scaling_efficiency(share / one, 4 * 11.2e6, n, 0, bandwidth)
-    assert predicted == pytest.approx(many / one / n, abs=0.045)
 
 
 # The Trainer
