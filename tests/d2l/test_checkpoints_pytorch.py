@@ -4,9 +4,11 @@
 # mypy: disable-error-code="attr-defined,misc"
 
 import contextlib
+import gc
 import random
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -93,66 +95,45 @@ class Unusual(Net):
 
 
 class Augmented(torch.utils.data.Dataset):
-    """Digits with noise from each of the three generators."""
+    """Digits with noise from each of the three generators, or without noise."""
 
-    def __init__(self, digits: d2l.Digits, indices: range):
-        self.digits, self.indices = digits, indices
+    def __init__(self, indices: range, noise: bool):
+        self.digits, self.indices, self.noise = d2l.Digits(), indices, noise
 
     def __len__(self) -> int:
         return len(self.indices)
 
     def __getitem__(self, i: int) -> tuple:
-        noise = random.random() + np.random.rand() + torch.rand(())
+        noise = random.random() + np.random.rand() + torch.rand(()) if self.noise else 0
         return self.digits.X[i] + noise, self.digits.y[i]
 
 
 class AugmentedDigits(d2l.DataModule):
-    """Augmented digits, loaded by this process or by workers."""
-
-    def __init__(self, workers: int = 0, generator: torch.Generator | None = None):
-        self.digits, self.workers, self.generator = d2l.Digits(), workers, generator
-
-    def get_dataloader(self, train: bool) -> Any:
-        indices = range(330) if train else range(400, 500)
-        return torch.utils.data.DataLoader(
-            Augmented(self.digits, indices),
-            batch_size=32,
-            shuffle=train,
-            num_workers=self.workers,
-            generator=self.generator,
-        )
-
-
-class DigitsOfWorkers(AugmentedDigits):
-    """Digits without augmentation, from workers that stay for all epochs."""
+    """Augmented digits from loaders with some options, which it remembers."""
 
     loaders: ClassVar[list] = []
 
-    def get_dataloader(self, train: bool) -> Any:
-        rows = slice(0, 330) if train else slice(400, 500)
-        loader = torch.utils.data.DataLoader(
-            torch.utils.data.TensorDataset(self.digits.X[rows], self.digits.y[rows]),
-            batch_size=32,
-            shuffle=train,
-            num_workers=2,
-            persistent_workers=True,
-        )
-        self.loaders.append(loader)
-        return loader
-
-
-def augmented_by_workers() -> AugmentedDigits:
-    return AugmentedDigits(workers=2)
-
-
-class DigitsOfASampler(AugmentedDigits):
-    """Augmented digits in an order that a sampler with a generator of its own draws."""
+    def __init__(self, noise: bool = True, own_sampler: bool = False, **options: Any):
+        self.noise, self.own_sampler, self.options = noise, own_sampler, options
 
     def get_dataloader(self, train: bool) -> Any:
-        dataset = Augmented(self.digits, range(330) if train else range(400, 500))
-        generator = torch.Generator().manual_seed(7)
-        sampler = torch.utils.data.RandomSampler(dataset, generator=generator)
-        return torch.utils.data.DataLoader(dataset, 32, sampler=sampler)
+        indices = range(330) if train else range(400, 500)
+        dataset = Augmented(indices, self.noise)
+        options = self.options | {"shuffle": train}
+        if self.own_sampler:
+            generator = torch.Generator().manual_seed(7)
+            sampler = torch.utils.data.RandomSampler(dataset, generator=generator)
+            options = {"sampler": sampler}
+        self.loaders.append(torch.utils.data.DataLoader(dataset, 32, **options))
+        return self.loaders[-1]
+
+    @classmethod
+    def end_workers(cls) -> None:
+        """End the workers of all loaders at once."""
+        for loader in cls.loaders:
+            loader._iterator = None
+        cls.loaders.clear()
+        gc.collect()  # closes their pipes
 
 
 def augmented_with_own_generator() -> AugmentedDigits:
@@ -171,7 +152,9 @@ def augmented_with_own_generator() -> AugmentedDigits:
 def test_workers_that_stay_change_no_order_of_a_resumed_run(
     fw, tmp_path, save_every, cut_at, ranks
 ):
-    kind = {"model": Net, "data": DigitsOfWorkers, "save_every": save_every}
+    options = {"noise": False, "num_workers": 2, "persistent_workers": True}
+    data = partial(AugmentedDigits, **options)
+    kind = {"model": Net, "data": data, "save_every": save_every}
     kind["devices"] = [d2l.cpu()] * ranks
     undisturbed = fit(fw, None, **kind)
     fit(fw, tmp_path, cut_at=cut_at, **kind)
@@ -180,8 +163,7 @@ def test_workers_that_stay_change_no_order_of_a_resumed_run(
             warned = pytest.warns(UserWarning, match="the resumed run will differ")
             stack.enter_context(warned)
         resumed = fit(fw, tmp_path, **kind)
-    for loader in DigitsOfWorkers.loaders:
-        loader._iterator = None  # ends the workers at once
+    AugmentedDigits.end_workers()
     assert_equal(fw, resumed, undisturbed)
 
 
@@ -190,9 +172,9 @@ def test_workers_that_stay_change_no_order_of_a_resumed_run(
     "data",
     [
         AugmentedDigits,
-        augmented_by_workers,
+        partial(AugmentedDigits, num_workers=2),
         augmented_with_own_generator,
-        DigitsOfASampler,
+        partial(AugmentedDigits, own_sampler=True),
     ],
 )
 def test_other_models_and_loaders_resume(fw, tmp_path, model, data):

@@ -144,15 +144,10 @@ def test_aliases_do_what_their_names_say(fw, d2l):
         value = eval(call, vars(d2l) | names)
         if not isinstance(value, (int, np.ndarray, np.number)):
             value = fw.numpy(value)
+        if name in ("int32", "float32"):
+            assert value.dtype == name
         expected = EXCEPTIONS.get((name, fw.tab), expected)
         np.testing.assert_allclose(value, expected, rtol=1e-5, err_msg=name)
-
-
-def test_aliases_of_types(fw, d2l):
-    x = fw.tensor([1, 2])
-    for name in ("int32", "float32"):
-        assert name in str(d2l.astype(x, getattr(d2l, name)).dtype)
-    assert isinstance(d2l.numpy(x), np.ndarray)
 
 
 def test_aliases_of_random_numbers(fw, d2l):

@@ -46,7 +46,6 @@ def built(layer, shape):
 @pytest.mark.parametrize(
     "layer, shape, multiplications",
     [
-        (layers.Conv2D(6, 3, padding="same"), (2, 9, 9, 4), 2 * 81 * 9 * 4 * 6),
         (layers.Conv2D(6, (3, 1), strides=2), (2, 9, 9, 4), 2 * 20 * 3 * 4 * 6),
         (layers.Conv2D(6, 3, groups=2), (2, 9, 9, 4), 2 * 49 * 9 * 2 * 6),
         (layers.DepthwiseConv2D(3, depth_multiplier=2), (2, 9, 9, 4), 2 * 49 * 9 * 8),

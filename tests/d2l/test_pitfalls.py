@@ -74,19 +74,6 @@ def test_message_for_averages_of_adam_that_stay_behind(fw, place, foreach, messa
             optimizer.step()
 
 
-def test_transfer_guard_works_between_cpu_devices_but_not_for_fetches(fw):
-    if fw.tab != "jax":
-        pytest.skip("of JAX")
-    import jax
-    import numpy as np
-
-    x = jax.device_put(np.ones(2), jax.devices("cpu")[1])
-    with jax.transfer_guard("disallow"):
-        with pytest.raises(RuntimeError, match="Disallowed host-to-device transfer"):
-            x + np.ones(2)
-        assert float(x.sum()) == 2
-
-
 def test_jax_platforms_with_the_cpu_does_not_require_a_gpu(fw):
     if fw.tab != "jax":
         pytest.skip("of JAX")

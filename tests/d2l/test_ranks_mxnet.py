@@ -11,7 +11,7 @@ import pytest
 from frameworks import ROOT
 from mxnet import np, npx
 from mxnet.gluon import nn
-from training import parts, run
+from training import run_on
 
 from d2l import mxnet as d2l
 
@@ -85,11 +85,6 @@ def test_a_worker_that_fails_ends_at_once():
 # A trainer on several devices
 
 
-def train(fw, make, n, *sizes, **settings):
-    devices = d2l.try_devices(n)
-    return run(fw, make, lambda: parts(fw, *sizes), devices=devices, **settings)
-
-
 def scratch():
     return models.SoftmaxScratch(64, 10, lr=0.5)
 
@@ -108,7 +103,7 @@ def test_shares_are_as_equal_as_possible(fw):
             return super().training_step(batch)
 
     devices = [npx.cpu(i) for i in range(4)]
-    train(fw, Watching, 4, 10)
+    run_on(fw, 4, Watching, 10)
     assert [size for size, *_ in shares] == [3, 3, 2, 2] * 2
     assert [place for _, place, _ in shares] == devices * 2
     assert all(place == current for _, place, current in shares)

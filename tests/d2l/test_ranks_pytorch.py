@@ -3,13 +3,13 @@
 # save_hyperparameters makes attributes; sections set attributes of classes.
 # mypy: disable-error-code="attr-defined,override"
 
-import gc
 import os
 import subprocess
 import sys
 import time
 import warnings
 from datetime import timedelta
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import torch
 from frameworks import PyTorch
+from test_checkpoints_pytorch import AugmentedDigits
 from torch import distributed as dist
 from torch import nn
 from training import assert_equal, curves, run
@@ -45,13 +46,8 @@ class Few(d2l.DataModule):
         return self.get_tensorloader((self.X, self.y), train, rows)
 
 
-class Momentum(d2l.MLP):
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=self.lr, momentum=0.9)
-
-
 def mlp():
-    return Momentum(10, 16, 0.05)
+    return FW.model(16, "relu", 10)
 
 
 def train(model, data, n=1, epochs=2, **settings):
@@ -163,7 +159,7 @@ class CountedDigits(d2l.DataModule):
         return torch.utils.data.DataLoader(self.dataset, 20, shuffle=True)
 
 
-class Noticing(Momentum):
+class Noticing(d2l.MLP):
     """A model that keeps the noise that its loader has drawn."""
 
     def __init__(self):
@@ -193,27 +189,11 @@ def test_each_rank_reads_only_its_share():
         assert {*first[share]} | {*second[share]} == {*alone[i : i + 20]}
 
 
-@pytest.mark.parametrize(("workers", "stay"), [(0, False), (2, False), (2, True)])
 def test_a_loader_with_workers_gives_the_same_minibatches(workers, stay):
-    class Workers(d2l.Digits):
-        def get_dataloader(self, train):
-            rows = slice(0, 1437) if train else slice(1437, None)
-            dataset = torch.utils.data.TensorDataset(self.X[rows], self.y[rows])
-            loader = torch.utils.data.DataLoader(
-                dataset,
-                100,
-                shuffle=train,
-                num_workers=workers,
-                persistent_workers=stay,
-            )
-            loaders.append(loader)
-            return loader
-
-    loaders: list = []
-    one, many = (train(mlp, Workers, k) for k in (1, 2))
-    for loader in loaders:
-        loader._iterator = None  # ends the workers at once
-    gc.collect()  # closes their pipes
+    options = {"num_workers": workers, "persistent_workers": stay}
+    data = partial(AugmentedDigits, noise=False, **options)
+    one, many = (train(mlp, data, k) for k in (1, 2))
+    AugmentedDigits.end_workers()
     assert_equal(FW, one, many, 1e-6)
 
 
@@ -221,7 +201,7 @@ def test_compiled_model():
     compare(mlp, lambda: Few(10, 20, 20), epochs=1, compiled=True)
 
 
-class Unused(Momentum):
+class Unused(d2l.MLP):
     """A model with parameters that have no part in the loss."""
 
     def __init__(self):
@@ -396,16 +376,8 @@ def test_state_in_a_plain_attribute_gives_a_warning():
         assert text.startswith("model.mean changes while the model trains")
 
 
-class Normalized(d2l.MLP):
-    def __init__(self):
-        super().__init__(10, 16, 0.1)
-        self.net = nn.Sequential(
-            nn.Linear(64, 16), nn.BatchNorm1d(16), nn.Linear(16, 10)
-        )
-
-
 def test_ranks_validate_the_model_that_fit_returns():
-    trainer = train(Normalized, lambda: Few(10, 20, 10), 2)
+    trainer = train(lambda: FW.model(16, "norm", 10), lambda: Few(10, 20, 10), 2)
     digits, model = Few(10, 20, 10), trainer.model
     loss = model.loss(model(digits.X[20:30]), digits.y[20:30])
     assert trainer.model.board.data["val_loss"][-1].y == pytest.approx(loss.item())
