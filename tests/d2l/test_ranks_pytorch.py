@@ -189,6 +189,7 @@ def test_each_rank_reads_only_its_share():
         assert {*first[share]} | {*second[share]} == {*alone[i : i + 20]}
 
 
+@pytest.mark.parametrize(("workers", "stay"), [(0, False), (2, False), (2, True)])
 def test_a_loader_with_workers_gives_the_same_minibatches(workers, stay):
     options = {"num_workers": workers, "persistent_workers": stay}
     data = partial(AugmentedDigits, noise=False, **options)
