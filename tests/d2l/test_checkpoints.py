@@ -448,8 +448,6 @@ def of_another_run(fw):
             {"data": lambda: noisy(fw, 6)},
             "_batches 8, and this run has 6",
         ),
-        "zero": ({"save_every": 0}, "save_every must be None"),
-        "negative": ({"save_every": -1}, "save_every must be None"),
     }
 
 

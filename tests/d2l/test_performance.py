@@ -108,54 +108,35 @@ def test_functions_are_timed_in_turn(d2l, monkeypatch):
 
 
 def test_a_machine_is_computed_from_its_measurements(d2l, monkeypatch):
-    sizes, device = {}, object()
-
-    def product(n, dtype, device):
-        sizes[dtype] = n
-        return n, device
+    device, types, sums = object(), d2l.product_types(), []
+    for name in "small_sums", "vector_product", "many_tanhs", "square_product":
+        monkeypatch.setattr(d2l, name, lambda *args, name=name: (name, *args))
+    monkeypatch.setattr(d2l, "large_sum", lambda *args: lambda: sums.append(args))
+    # Two sums, 2**21 functions and products of 512 rows take long enough.
+    seconds = iter([0.005, 0.02, 0.02, *[0.005, 0.02] * len(types)])
+    monkeypatch.setattr(d2l, "time_call", lambda function, repeats: next(seconds))
 
     def times(experiments, rounds):
-        assert experiments["sum"]() == (2**25, device) and rounds == 5
-        assert experiments["calls"] == (1000, device)
-        assert experiments["tanh"] == (2**22, device)
-        assert experiments["vector"] == (8192, device)
+        experiments.pop("sum")()
+        assert sums == [(2**25, device)] * 2 and rounds == 5
+        assert set(experiments.values()) == {
+            ("small_sums", 1000, device),
+            ("vector_product", 8192, device),
+            ("many_tanhs", 2**21, device),
+            *(("square_product", 512, dtype, device) for dtype in types),
+        }
         seconds = {"sum": 0.5, "calls": 0.003, "vector": 0.25}
-        return {name: (seconds.get(name, 2.0), len(name) / 10) for name in experiments}
+        names = ["sum", *experiments]
+        return {name: (seconds.get(name, 2.0), len(name) / 10) for name in names}
 
-    calls: list = []
-
-    def large_sum(n, device):
-        def call():
-            calls.append(1)
-            return n, device
-
-        return call
-
-    def time_call(function, repeats):
-        if isinstance(function, tuple) and function[0] >= 2**20:  # functions
-            return 0.01 * function[0] / 2**22
-        if isinstance(function, tuple):  # a product
-            return 0.01 * (function[0] / 1024) ** 3
-        calls.clear()
-        function()
-        return 0.003 * len(calls)
-
-    monkeypatch.setattr(d2l, "large_sum", large_sum)
-    monkeypatch.setattr(d2l, "small_sums", lambda n, device: (n, device))
-    monkeypatch.setattr(d2l, "square_product", product)
-    monkeypatch.setattr(d2l, "vector_product", lambda n, device: (n, device))
-    monkeypatch.setattr(d2l, "many_tanhs", lambda n, device: (n, device))
-    # A product takes 0.01 seconds at 1024, and four sums take as long.
-    monkeypatch.setattr(d2l, "time_call", time_call)
     monkeypatch.setattr(d2l, "time_in_turn", times)
     machine = d2l.measure_machine(device, rounds=5)
-    assert set(sizes.values()) == {1024} and tuple(sizes) == d2l.product_types()
-    assert machine.rates == dict.fromkeys(sizes, 2 * 1024**3 / 2)
-    assert machine.bandwidth == 4 * 3 * 4 * 2**25 / 0.5
+    assert machine.rates == dict.fromkeys(types, 2 * 512**3 / 2)
+    assert machine.bandwidth == 2 * 3 * 4 * 2**25 / 0.5
     assert machine.overhead == pytest.approx(3e-6)
-    assert machine.functions == 2**22 / 2
+    assert machine.functions == 2**21 / 2
     assert machine.reading == 4 * 8192**2 / 0.25
-    assert machine.spread == max(map(len, [*sizes, "calls"])) / 10
+    assert machine.spread == max(map(len, [*types, "vector"])) / 10
     assert machine.name == str(device)
 
 

@@ -1,4 +1,4 @@
-"""Performance in TensorFlow: counts against counts by hand, XLA, traces, and MFU."""
+"""Performance in TensorFlow: counts against counts by hand, and XLA."""
 
 # save_hyperparameters makes attributes; sections set attributes of classes.
 # mypy: disable-error-code="attr-defined"
@@ -198,20 +198,6 @@ def test_of_an_if_the_first_branch_counts(fw):
         return X
 
     assert flops(choose, Spec((5, 5))) == 2 * 125
-
-
-def phase(name, **options):
-    return tf.profiler.experimental.Trace(name, **options)
-
-
-def test_a_second_trace_contains_only_its_own_events(fw, tmp_path):
-    def run(name):
-        with phase(name, step_num=0):
-            pass
-
-    for name in "first", "second":
-        events = d2l.trace_events(lambda name=name: run(name), str(tmp_path / "t"))
-        assert [event[0] for event in events] == [name]
 
 
 def trained(make, **options):
