@@ -74,34 +74,6 @@ def test_the_stored_plan_of_a_layer_is_that_of_the_formula(d2l):
     assert all(predicted < p < 1.2 * predicted for p in planned.values())
 
 
-def test_the_stored_plan_of_llama_on_one_gpu_is_that_of_the_arithmetic(d2l):
-    parameters, positions, width, vocabulary, layers = 8.03e9, 4096, 4096, 128256, 32
-    gradients, logits = 4 * parameters, 4 * positions * vocabulary
-    inputs = 2 * layers * positions * width
-    plans = d2l.stored_plans("llama3-checkpointing")
-    for card in CARDS:
-        planned = plans[card, 1].temporaries
-        assert planned == pytest.approx(gradients + logits + inputs, rel=0.07)
-    fitting = [key for key, plan in plans.items() if plan.fits]
-    assert fitting == [
-        *(("H200", 1), ("B200", 1)),
-        *((card, 8) for card in CARDS[1:]),
-        ("H100", 64),
-    ]
-
-
-def test_the_stored_plan_of_gpt2_is_twice_the_arithmetic(d2l):
-    """The rest is scores of 6 bytes, six arrays of GELU, and norms in 32 bits."""
-    unit, scores = 12 * 8 * 1024 * 768, 12 * 1024 / 768
-    state, logits = 16 * 124_337_664, 4 * 8 * 1024 * 50257
-    needed = state + logits + unit * (32 + 2 * scores)
-    rest = unit * (4 * scores + 4 * 8 + 12)
-    plans = d2l.stored_plans("gpt2")
-    for card in CARDS:
-        assert plans[card, 1].total == pytest.approx(2 * needed, rel=0.03)
-        assert plans[card, 1].total == pytest.approx(needed + rest, rel=0.05)
-
-
 @pytest.mark.parametrize(
     "model, parameters", [("gpt2", 124_337_664), ("llama3", 8_030_261_248)]
 )
@@ -123,10 +95,3 @@ def test_stored_programs_are_read_line_by_line(d2l, model, fusions):
     main = plan.text[plan.text.index("\nENTRY") :].splitlines()
     assert sum(" fusion(" in line for line in main) == fusions
     assert main[-1] == "}" and main[-2].startswith("  ROOT ")
-
-
-@pytest.mark.parametrize("model", ["gpt2", "llama3"])
-def test_checkpointing_plans_less_memory(d2l, model):
-    with_checkpoints = d2l.stored_plans(f"{model}-checkpointing")
-    for key, plan in d2l.stored_plans(model).items():
-        assert with_checkpoints[key].temporaries < 0.3 * plan.temporaries

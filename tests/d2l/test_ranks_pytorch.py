@@ -118,6 +118,44 @@ def test_sums_of_odd_sizes(all_reduce, n):
         assert sent.max() <= 2 * (n - 1) * -(-sizes.max() // 4 // n) * 4
 
 
+# Collectives that are counted
+
+
+NUMBERS = 1000
+
+
+def call_each():
+    """Call each kind of collective operation on arrays of known sizes."""
+    size = dist.get_world_size()
+    x, part = torch.ones(NUMBERS), torch.ones(NUMBERS // size)
+    dist.all_reduce(x)
+    dist.all_reduce(x.double())
+    dist.all_gather_into_tensor(x, part)
+    dist.reduce_scatter_tensor(part, x)
+    dist.all_gather([torch.empty_like(x) for _ in range(size)], x)
+
+
+def test_kinds_and_bytes_are_those_of_whole_arrays():
+    for collectives in d2l.launch(lambda: d2l.count_collectives(call_each), 2):
+        found = {c.kind: (c.count, c.nbytes) for c in collectives}
+        assert found["all-reduce"] == (2, 4 * NUMBERS + 8 * NUMBERS)
+        assert found["reduce-scatter"] == (1, 4 * NUMBERS)
+        assert found["all-gather"][0] == 2
+
+
+def test_collectives_of_the_backward_pass_count():
+    def count():
+        net = nn.parallel.DistributedDataParallel(nn.Linear(10, 5))
+        return d2l.count_collectives(lambda: net(torch.ones(2, 10)).sum().backward())
+
+    expected = [d2l.Collective("all-reduce", 1, 4 * 55)]
+    assert d2l.launch(count, 2) == [expected] * 2
+
+
+def test_without_collectives_there_is_nothing():
+    assert d2l.count_collectives(lambda: torch.ones(3) @ torch.ones(3)) == []
+
+
 def test_prediction_of_buckets():
     spans = d2l.schedule_buckets([1, 2, 10], [4, 4, 4], 1, 2)
     assert spans == [(1, 4), (4, 7), (10, 13)]
