@@ -18,11 +18,6 @@ import torch
 from test_checkpoints import fit, net
 from torch import distributed as dist
 from torch import nn
-from torch.distributed import checkpoint as dcp
-from torch.distributed.checkpoint import state_dict as dcp_state
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
-from torch.distributed.tensor import parallel as tensor_parallel
 from training import STEPS, assert_equal, noisy, run
 
 from d2l import torch as d2l
@@ -227,46 +222,6 @@ def test_a_checkpoint_of_an_earlier_version_resumes(fw, tmp_path, monkeypatch):
         fit(fw, tmp_path, Net, augmented_with_own_generator, cut_at=12)
     resumed = fit(fw, tmp_path, Net, augmented_with_own_generator)
     assert resumed.train_batch_idx == 22
-
-
-def on_a_mesh(shape: tuple[int, int], folder: Path) -> list[torch.Tensor]:
-    """Return the parameters and Adam's means after three steps, or after a resume."""
-    mesh = init_device_mesh("cpu", shape, mesh_dim_names=("data", "model"))
-    torch.manual_seed(dist.get_rank())
-    layers = nn.Sequential(nn.Linear(8, 16), nn.Tanh()), nn.Sequential(nn.Linear(16, 4))
-    net = nn.Sequential(*layers)
-    plan = {"0.0": tensor_parallel.ColwiseParallel()}
-    plan["1.0"] = tensor_parallel.RowwiseParallel()
-    tensor_parallel.parallelize_module(net, mesh["model"], plan)
-    fully_shard(net, mesh=mesh["data"])
-    optim = torch.optim.Adam(net.parameters(), 0.01)
-    draft = folder / "step-00000003.draft"
-    if newest := d2l.latest_checkpoint(folder):
-        model, moments = dcp_state.get_state_dict(net, optim)
-        dcp.load({"model": model, "optim": moments}, checkpoint_id=newest)
-        dcp_state.set_state_dict(
-            net, optim, model_state_dict=model, optim_state_dict=moments
-        )
-    else:
-        for _ in range(3):
-            optim.zero_grad()
-            net(torch.ones(2, 8)).square().mean().backward()
-            optim.step()
-        state = dcp_state.get_state_dict(net, optim)
-        dcp.save(dict(zip(("model", "optim"), state, strict=True)), checkpoint_id=draft)
-        if dist.get_rank() == 0:
-            d2l.publish_checkpoint(draft)
-    tensors = [(p, optim.state[p]["exp_avg"]) for p in net.parameters()]
-    return [t.full_tensor().detach() for pair in tensors for t in pair]
-
-
-@pytest.mark.slow
-def test_a_sharded_model_comes_back_on_a_mesh_of_another_shape(tmp_path):
-    saved = d2l.launch(on_a_mesh, 4, (2, 2), tmp_path, timeout=300)[0]
-    restored = d2l.launch(on_a_mesh, 4, (4, 1), tmp_path, timeout=300)[0]
-    assert len(saved) == 8
-    for a, b in zip(saved, restored, strict=True):
-        assert torch.equal(a, b)
 
 
 def test_ranks_wait_until_rank_0_has_made_the_draft(fw, tmp_path, monkeypatch):

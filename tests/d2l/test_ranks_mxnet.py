@@ -50,27 +50,15 @@ def start_job(script: str, num_workers: int = 2) -> list[subprocess.Popen]:
     ]
 
 
-TRAINING = """
+FAILING = """
 from d2l import mxnet as d2l
-assert d2l.worker_store().rank == 0 or not {fails}
-model, trainer = d2l.MLP(10, 8, 0.1), d2l.Trainer(max_epochs=2)
-trainer.fit(model, d2l.Digits(batch_size=500))
-total = model.net[0].weight.data().sum()
-print(trainer.ranks.rank, model.board.data.keys() != set(), total)
+assert d2l.worker_store().rank == 0
+d2l.Trainer(max_epochs=2).fit(d2l.MLP(10, 8, 0.1), d2l.Digits(batch_size=500))
 """
 
 
-def test_all_processes_of_a_job_end_by_themselves():
-    processes = start_job(TRAINING.format(fails=False))
-    answers = [p.communicate(timeout=300)[0].split() for p in processes]
-    assert [p.returncode for p in processes] == [0] * 4
-    (_, *first), (_, *second) = sorted(answers[2:])
-    assert first[0] == "True" and second[0] == "False"  # one board
-    assert first[1] == second[1]
-
-
 def test_a_worker_that_fails_ends_at_once():
-    processes = start_job(TRAINING.format(fails=True))
+    processes = start_job(FAILING)
     try:
         while not any(process.poll() for process in processes[2:]):
             time.sleep(0.05)
