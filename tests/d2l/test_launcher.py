@@ -55,10 +55,6 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert [p for p in tmp_path.iterdir() if p.name.startswith("tmp")] == []
 
 
-def test_results_larger_than_a_pipe():
-    assert [len(x) for x in launch(lambda: bytes(10**7), 2)] == [10**7] * 2
-
-
 def fail(failing: int, kind: str = "raise") -> None:
     """Fail in one of several ways in a rank; the other ones wait."""
     if rank() != failing:

@@ -262,15 +262,15 @@ def test_the_end_of_the_caller_ends_all_processes(fw, tmp_path, sign):
     code = "import signal, sys, test_ranks as t\n"
     code += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     code += f"fw.d2l.launch(t.wait, 2, fw, sys.argv[1], {children})"
-    with fw.start(code, tmp_path, stderr=subprocess.PIPE) as caller:
-        while len(list(tmp_path.iterdir())) < 2:
+    error = tmp_path / "error"
+    with error.open("w") as file, fw.start(code, tmp_path, stderr=file) as caller:
+        while len(list(tmp_path.glob("[01]"))) < 2:
             time.sleep(0.05)
             assert caller.poll() is None
         processes = psutil.Process(caller.pid).children(recursive=True)
         caller.send_signal(sign)
-        _, error = caller.communicate()
     assert len(processes) >= 2 + 2 * children
-    assert sign == signal.SIGKILL or "KeyboardInterrupt" in error
+    assert sign == signal.SIGKILL or "KeyboardInterrupt" in error.read_text()
     assert psutil.wait_procs(processes, timeout=50)[1] == []
 
 

@@ -4,7 +4,6 @@ import subprocess
 import sys
 import time
 
-import models_mxnet as models
 import mxnet as mx
 import numpy as onp
 import pytest
@@ -33,23 +32,6 @@ def test_objects_of_rank_0_are_shared():
 # A script under a launcher
 
 
-def start_job(script: str, num_workers: int = 2) -> list[subprocess.Popen]:
-    """Return the processes of a job: a scheduler, a server and the workers."""
-    port = d2l.free_ports(1)[0]
-    settings = {**d2l.group_environment(port, num_workers), "PYTHONPATH": str(ROOT)}
-    roles = ["scheduler", "server", *["worker"] * num_workers]
-    return [
-        subprocess.Popen(
-            [sys.executable, "-c", script],
-            env={**settings, "DMLC_ROLE": role},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        for role in roles
-    ]
-
-
 FAILING = """
 from d2l import mxnet as d2l
 assert d2l.worker_store().rank == 0
@@ -58,7 +40,15 @@ d2l.Trainer(max_epochs=2).fit(d2l.MLP(10, 8, 0.1), d2l.Digits(batch_size=500))
 
 
 def test_a_worker_that_fails_ends_at_once():
-    processes = start_job(FAILING)
+    settings = d2l.group_environment(d2l.free_ports(1)[0], 2)
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", FAILING],
+            env={**settings, "PYTHONPATH": str(ROOT), "DMLC_ROLE": role},
+            stderr=subprocess.DEVNULL,
+        )
+        for role in ("scheduler", "server", "worker", "worker")
+    ]
     try:
         while not any(process.poll() for process in processes[2:]):
             time.sleep(0.05)
@@ -67,14 +57,10 @@ def test_a_worker_that_fails_ends_at_once():
     finally:
         for process in processes:
             process.kill()
-            process.communicate()
+            process.wait()
 
 
 # A trainer on several devices
-
-
-def scratch():
-    return models.SoftmaxScratch(64, 10, lr=0.5)
 
 
 def test_shares_are_as_equal_as_possible(fw):

@@ -70,9 +70,6 @@ def test_dropout_masks_differ_between_devices(fw):
         def forward(self, X):
             return self.drop(tf.ones_like(X) * self.w)
 
-    same = run_on(fw, 1, Masked, 4).model
-    seeds = [v for v in same.variables if "seed" in v.name]
-    assert len(seeds) == 1
     tf.keras.utils.set_random_seed(0)
     model, trainer = Masked(), d2l.Trainer(1)
     trainer.devices = d2l.try_devices(2)
