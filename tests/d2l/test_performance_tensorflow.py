@@ -129,11 +129,6 @@ def test_a_variable_counts_where_it_is_written(fw):
     assert (operation.name, operation.nbytes) == ("AssignSubVariableOp", 2 * 4 * 2500)
 
 
-def test_nothing_is_computed(fw):
-    huge = Spec((2**20, 2**20))
-    assert flops(tf.matmul, huge, huge) == 2 * 2**60
-
-
 def mlp(X, W):
     return tf.reduce_sum(tf.tanh(tf.tanh(X @ W) @ W), 1)
 
