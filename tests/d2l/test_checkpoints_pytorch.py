@@ -147,8 +147,8 @@ def augmented_with_own_generator() -> AugmentedDigits:
 def test_workers_that_stay_change_no_order_of_a_resumed_run(
     fw, tmp_path, save_every, cut_at, ranks
 ):
-    options = {"noise": False, "num_workers": 2, "persistent_workers": True}
-    data = partial(AugmentedDigits, **options)
+    options: dict = {"num_workers": 2, "persistent_workers": True}
+    data = partial(AugmentedDigits, noise=False, **options)
     kind = {"model": Net, "data": data, "save_every": save_every}
     kind["devices"] = [d2l.cpu()] * ranks
     undisturbed = fit(fw, None, **kind)
