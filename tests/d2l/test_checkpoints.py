@@ -19,7 +19,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from training import STEPS, PowerCut, assert_equal, at_step, noisy, run
+from training import STEPS, assert_equal, at_step, noisy, run
 
 from d2l import storage
 
@@ -59,9 +59,9 @@ def test_a_cut_between_two_names_leaves_a_checkpoint(d2l, tmp_path, monkeypatch)
     assert names == {"step-00000002", "step-00000003"}
 
 
-def three_steps(d2l, fw, folder, epochs=1, lr=0.1, batch_size=500, **settings):
+def three_steps(d2l, fw, folder, epochs=1, lr=0.1, **settings):
     """Return a trainer that has trained with checkpoints, three steps an epoch."""
-    model, data = partial(d2l.MLP, 10, 8, lr), partial(d2l.Digits, batch_size)
+    model, data = partial(d2l.MLP, 10, 8, lr), partial(d2l.Digits, 500)
     return run(fw, model, data, folder, epochs=epochs, **settings)
 
 
@@ -432,24 +432,6 @@ def test_the_steps_go_on_while_a_thread_saves(d2l, fw, tmp_path, monkeypatch):
     assert_equal(fw, fit(fw, tmp_path / "cut"), fit(fw, None))
 
 
-def test_a_replaced_checkpoint_is_never_incomplete(
-    d2l, fw, tmp_path, monkeypatch, undisturbed
-):
-    """The last minibatch is saved twice: after the step and after the epoch."""
-
-    def cut(path, **_):
-        if Path(path).exists():
-            next(p for p in Path(path).rglob("*") if p.is_file()).unlink()
-            raise PowerCut
-
-    with monkeypatch.context() as patch:
-        patch.setattr(d2l.shutil, "rmtree", cut)
-        fit(fw, tmp_path / "cut", save_every=2 * STEPS)
-    assert d2l.latest_checkpoint(tmp_path / "cut")
-    resumed = fit(fw, tmp_path / "cut", save_every=2 * STEPS)
-    assert_equal(fw, resumed, undisturbed(save_every=2 * STEPS))
-
-
 def of_another_run(fw):
     """Return settings that do not fit a checkpoint, with a part of the message."""
     own = fw.models.OWN_OPTIMIZERS[0]
@@ -462,9 +444,10 @@ def of_another_run(fw):
         "layer": ({"model": net(fw, 16, "norm", 10, 10)}, "of another (model|optim)"),
         "optimizer": ({"model": net(fw, optimizer="sgd")}, optimizer),
         "scratch": ({"model": own}, "another (model|optimizer)|saved with optimizer"),
-        "data": ({"data": lambda: noisy(fw, 6)}, "batches 8, and this run has 6"),
-        "zero": ({"save_every": 0}, "save_every must be None"),
-        "negative": ({"save_every": -1}, "save_every must be None"),
+        "data": (
+            {"data": lambda: noisy(fw, 6)},
+            "_batches 8, and this run has 6",
+        ),
     }
 
 
@@ -512,17 +495,10 @@ def test_the_names_in_a_folder_are_on_the_disk(d2l, tmp_path, monkeypatch):
     [
         ({"lr": 0.3}, "lr=0.1, and this run has 0.3"),
         ({"accumulate": 2}, "accumulate=1, and this run has 2; the new value counts"),
-        ({"batch_size": 700}, None),
     ],
 )
 def test_a_resumed_run_says_what_has_changed(d2l, fw, tmp_path, change, words):
     three_steps(d2l, fw, tmp_path)
-    if words is None:
-        with pytest.raises(
-            ValueError, match="num_train_batches 3, and this run has 3?"
-        ):
-            three_steps(d2l, fw, tmp_path, epochs=2, batch_size=100)
-        return
     with pytest.warns(UserWarning, match=words):
         three_steps(d2l, fw, tmp_path, epochs=2, **change)
 
@@ -562,12 +538,6 @@ DIGESTS = "SHA256SUMS"
 
 def files_of(checkpoint):
     return sorted(file for file in checkpoint.rglob("*") if file.is_file())
-
-
-def damage(checkpoint):
-    """Cut the files of a checkpoint in half."""
-    for file in files_of(checkpoint):
-        halve(file)
 
 
 @pytest.mark.parametrize(
@@ -665,24 +635,10 @@ def test_other_programs_can_check_a_checkpoint(d2l, fw, tmp_path):
     assert subprocess.run(check, cwd=folder, capture_output=True).returncode == 0
 
 
-def test_a_damaged_checkpoint_is_one_line_and_may_be_skipped(d2l, fw, tmp_path):
-    undisturbed = three_steps(d2l, fw, tmp_path / "other", epochs=3)
-    three_steps(d2l, fw, tmp_path / "run", epochs=2)
-    damage(d2l.latest_checkpoint(tmp_path / "run"))
-    with pytest.raises(ValueError, match="step-00000006 cannot be read .*skip_damaged"):
-        three_steps(d2l, fw, tmp_path / "run", epochs=3)
-    with pytest.warns(UserWarning, match="cannot be read .*; it is skipped"):
-        resumed = three_steps(d2l, fw, tmp_path / "run", epochs=3, skip_damaged=True)
-    assert resumed.train_batch_idx == undisturbed.train_batch_idx == 9
-    if fw.tab != "mxnet":  # whose masks depend on when checkpoints are saved
-        assert [*resumed.model.board.data] == [*undisturbed.model.board.data]
-        last = (t.model.board.data["val_loss"][-1].y for t in (resumed, undisturbed))
-        assert np.isclose(*last, rtol=1e-5)
-
-
 def test_a_folder_whose_checkpoints_are_all_damaged(d2l, fw, tmp_path):
     three_steps(d2l, fw, tmp_path)
-    damage(d2l.latest_checkpoint(tmp_path))
+    for file in files_of(d2l.latest_checkpoint(tmp_path)):
+        halve(file)
     with (
         pytest.warns(UserWarning, match="cannot be read"),
         pytest.raises(ValueError, match="no checkpoint in .* can be read; choose"),

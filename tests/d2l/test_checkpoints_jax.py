@@ -1,6 +1,5 @@
-"""Checkpoints of what only JAX has: random keys, and a file that needs no JAX."""
+"""Checkpoints of what only JAX has: random keys, and memory that is used again."""
 
-import json
 import time
 
 import jax
@@ -60,13 +59,3 @@ def test_processes_save_while_the_next_steps_run(fw, tmp_path):
     steps = d2l.launch(train, 2, tmp_path)
     assert steps == [2 * STEPS] * 2
     assert d2l.latest_checkpoint(tmp_path) == tmp_path / f"step-{2 * STEPS:08}"
-
-
-def test_the_progress_is_readable_without_jax(fw, tmp_path):
-    fit(fw, tmp_path, cut_at=3, save_every=2)
-    newest = d2l.latest_checkpoint(tmp_path)
-    assert newest is not None
-    progress = json.loads((newest / "progress.json").read_text())
-    progress = {key: value for key, value in progress["dict"]}
-    assert (progress["epoch"], progress["position"]) == (0, 2)
-    assert progress["train_batch_idx"] == 2

@@ -1,7 +1,6 @@
 """Code that runs only where there is a GPU, with stand-ins for what it calls."""
 
 from contextlib import nullcontext
-from datetime import timedelta
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -9,44 +8,12 @@ from typing import Any
 import pytest
 import torch
 from frameworks import PyTorch
-from torch import distributed as dist
 from training import assert_equal, parts, run
 
 from d2l import torch as d2l
 
 FW = PyTorch()
 GPUS = [torch.device("cuda", i) for i in range(2)]
-
-
-def test_a_group_uses_nccl_and_each_rank_a_gpu_of_its_own(monkeypatch):
-    joined: dict = {}
-
-    def join(backend, **options):
-        joined.update(options, backend=backend)
-
-    monkeypatch.setattr(torch.cuda, "set_device", lambda gpu: joined.update(used=gpu))
-    monkeypatch.setattr(dist, "init_process_group", join)
-    d2l.init_group(GPUS[1], 60, world_size=4)
-    assert joined == {
-        "backend": "cpu:gloo,cuda:nccl",
-        "device_id": GPUS[1],
-        "timeout": timedelta(minutes=1),
-        "used": GPUS[1],
-        "world_size": 4,
-    }
-
-
-@pytest.mark.parametrize("devices", [GPUS, GPUS[:1]], ids=["all", "the first"])
-def test_a_rank_of_a_launcher_trains_on_its_own_gpu(monkeypatch, devices):
-    FW.pretend(monkeypatch, *GPUS)
-    monkeypatch.setattr(dist, "is_initialized", lambda: True)
-    monkeypatch.setattr(dist, "get_world_size", lambda: 2)
-    monkeypatch.setattr(dist, "get_rank", lambda: 1)
-    monkeypatch.setattr(d2l, "Ranks", lambda *place: place)
-    monkeypatch.setenv("LOCAL_RANK", "1")
-    trainer: Any = d2l.Trainer(1, devices=devices)
-    d2l.find_ranks(trainer)
-    assert trainer.device == GPUS[1] and trainer.ranks == (1, 2, GPUS[1])
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from jax import numpy as jnp
 from jax._src.pallas.mosaic_gpu.interpret.params import InterpretGPUParams
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import mosaic_gpu
+from test_plans import one_line
 
 from d2l import jax as d2l
 
@@ -78,12 +79,6 @@ def tile(rows):
     return jax.ShapeDtypeStruct((rows, 32), jnp.float16)
 
 
-def one_line(error) -> str:
-    message = str(error.value)
-    assert message and "\n" not in message
-    return message
-
-
 # Interpreted
 
 
@@ -137,18 +132,12 @@ def test_triton_compiles_for_nvidias_gpus_only():
 
 
 @pytest.mark.parametrize(
-    ("capability", "compiled"), [("7.0", False), ("7.5", False), ("8.0", True)]
+    ("capability", "compiled"), [("7.5", False), ("8.0", True), ("10.0", True)]
 )
 def test_a_gpu_before_the_a100_interprets(monkeypatch, capability, compiled):
     device = SimpleNamespace(compute_capability=capability)
     monkeypatch.setattr(jax, "devices", lambda *_: [device])
     assert ("xla.gpu.triton" in exported("cuda")) == compiled
-
-
-def test_a_b200_does_not_look_like_an_old_gpu(monkeypatch):
-    device = SimpleNamespace(compute_capability="10.0")
-    monkeypatch.setattr(jax, "devices", lambda *_: [device])
-    assert "xla.gpu.triton" in exported("cuda")
 
 
 # Counted
@@ -265,16 +254,6 @@ def test_each_stored_product_has_the_instruction_of_its_generation():
     products = [row for row in rows() if row["call"].startswith("matmul(float16")]
     assert {row["card"] for row in products} == set(names)
     assert all(names[row["card"]] in stored(row).ptx for row in products)
-
-
-def test_stored_pipelines_have_room_for_their_stages():
-    sizes = r"pipelined_matmul.* T=(\d+), stages=(\d+)\)"
-    found = [(re.match(sizes, row["call"]), int(row["shared"])) for row in rows()]
-    products = [(*map(int, call.groups()), shared) for call, shared in found if call]
-    assert len(products) == 8
-    for size, stages, shared in products:
-        tiles = stages * 2 * size * 64 * 2 + size * size * 2
-        assert tiles <= shared < tiles + 1024
 
 
 def test_a_stored_plan_is_not_that_of_another_kernel(monkeypatch):

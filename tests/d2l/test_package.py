@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 from frameworks import FRAMEWORKS
 
 ROOT = Path(__file__).parents[2]
@@ -21,33 +20,18 @@ OTHERS = {
 }
 
 
-def foreign(tab):
-    """Return the packages of the other frameworks."""
-    return set().union(*(names for t, names in OTHERS.items() if t != tab))
-
-
 def source(tab):
     return (ROOT / "d2l" / f"{FRAMEWORKS[tab].module}.py").read_text()
 
 
-@pytest.mark.parametrize("tab", FRAMEWORKS)
-def test_source_imports_one_framework(tab):
-    names = set()
-    for node in ast.walk(ast.parse(source(tab))):
-        if isinstance(node, ast.Import):
-            names |= {alias.name.split(".")[0] for alias in node.names}
-        if isinstance(node, ast.ImportFrom):
-            names.add(str(node.module).split(".")[0])
-    assert names & OTHERS[tab] and not names & foreign(tab)
-
-
 def test_import_loads_one_framework(fw):
+    others = set().union(*(names for tab, names in OTHERS.items() if tab != fw.tab))
     code = (
         f"import sys, d2l.{fw.module}; print(*{{m.split('.')[0] for m in sys.modules}})"
     )
     run = [sys.executable, "-c", code]
     loaded = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert not set(loaded.stdout.split()) & foreign(fw.tab)
+    assert not set(loaded.stdout.split()) & others
 
 
 def defined(node):
@@ -160,15 +144,10 @@ def test_aliases_do_what_their_names_say(fw, d2l):
         value = eval(call, vars(d2l) | names)
         if not isinstance(value, (int, np.ndarray, np.number)):
             value = fw.numpy(value)
+        if name in ("int32", "float32"):
+            assert value.dtype == name
         expected = EXCEPTIONS.get((name, fw.tab), expected)
         np.testing.assert_allclose(value, expected, rtol=1e-5, err_msg=name)
-
-
-def test_aliases_of_types(fw, d2l):
-    x = fw.tensor([1, 2])
-    for name in ("int32", "float32"):
-        assert name in str(d2l.astype(x, getattr(d2l, name)).dtype)
-    assert isinstance(d2l.numpy(x), np.ndarray)
 
 
 def test_aliases_of_random_numbers(fw, d2l):

@@ -108,54 +108,35 @@ def test_functions_are_timed_in_turn(d2l, monkeypatch):
 
 
 def test_a_machine_is_computed_from_its_measurements(d2l, monkeypatch):
-    sizes, device = {}, object()
-
-    def product(n, dtype, device):
-        sizes[dtype] = n
-        return n, device
+    device, types, sums = object(), d2l.product_types(), []
+    for name in "small_sums", "vector_product", "many_tanhs", "square_product":
+        monkeypatch.setattr(d2l, name, lambda *args, name=name: (name, *args))
+    monkeypatch.setattr(d2l, "large_sum", lambda *args: lambda: sums.append(args))
+    # Two sums, 2**21 functions and products of 512 rows take long enough.
+    seconds = iter([0.005, 0.02, 0.02, *[0.005, 0.02] * len(types)])
+    monkeypatch.setattr(d2l, "time_call", lambda function, repeats: next(seconds))
 
     def times(experiments, rounds):
-        assert experiments["sum"]() == (2**25, device) and rounds == 5
-        assert experiments["calls"] == (1000, device)
-        assert experiments["tanh"] == (2**22, device)
-        assert experiments["vector"] == (8192, device)
+        experiments.pop("sum")()
+        assert sums == [(2**25, device)] * 2 and rounds == 5
+        assert set(experiments.values()) == {
+            ("small_sums", 1000, device),
+            ("vector_product", 8192, device),
+            ("many_tanhs", 2**21, device),
+            *(("square_product", 512, dtype, device) for dtype in types),
+        }
         seconds = {"sum": 0.5, "calls": 0.003, "vector": 0.25}
-        return {name: (seconds.get(name, 2.0), len(name) / 10) for name in experiments}
+        names = ["sum", *experiments]
+        return {name: (seconds.get(name, 2.0), len(name) / 10) for name in names}
 
-    calls: list = []
-
-    def large_sum(n, device):
-        def call():
-            calls.append(1)
-            return n, device
-
-        return call
-
-    def time_call(function, repeats):
-        if isinstance(function, tuple) and function[0] >= 2**20:  # functions
-            return 0.01 * function[0] / 2**22
-        if isinstance(function, tuple):  # a product
-            return 0.01 * (function[0] / 1024) ** 3
-        calls.clear()
-        function()
-        return 0.003 * len(calls)
-
-    monkeypatch.setattr(d2l, "large_sum", large_sum)
-    monkeypatch.setattr(d2l, "small_sums", lambda n, device: (n, device))
-    monkeypatch.setattr(d2l, "square_product", product)
-    monkeypatch.setattr(d2l, "vector_product", lambda n, device: (n, device))
-    monkeypatch.setattr(d2l, "many_tanhs", lambda n, device: (n, device))
-    # A product takes 0.01 seconds at 1024, and four sums take as long.
-    monkeypatch.setattr(d2l, "time_call", time_call)
     monkeypatch.setattr(d2l, "time_in_turn", times)
     machine = d2l.measure_machine(device, rounds=5)
-    assert set(sizes.values()) == {1024} and tuple(sizes) == d2l.product_types()
-    assert machine.rates == dict.fromkeys(sizes, 2 * 1024**3 / 2)
-    assert machine.bandwidth == 4 * 3 * 4 * 2**25 / 0.5
+    assert machine.rates == dict.fromkeys(types, 2 * 512**3 / 2)
+    assert machine.bandwidth == 2 * 3 * 4 * 2**25 / 0.5
     assert machine.overhead == pytest.approx(3e-6)
-    assert machine.functions == 2**22 / 2
+    assert machine.functions == 2**21 / 2
     assert machine.reading == 4 * 8192**2 / 0.25
-    assert machine.spread == max(map(len, [*sizes, "calls"])) / 10
+    assert machine.spread == max(map(len, [*types, "vector"])) / 10
     assert machine.name == str(device)
 
 
@@ -169,17 +150,23 @@ def test_measured_peaks_are_those_of_a_computer(d2l):
     assert machine.spread >= 0 and machine.name == str(d2l.try_gpu())
 
 
-def test_experiments_compute_what_they_say(d2l):
-    device = d2l.try_gpu()
-    np.testing.assert_array_equal(d2l.numpy(d2l.large_sum(5, device)()), [2] * 5)
-    assert len(d2l.small_sums(7, device)()) == 7
+@pytest.mark.parametrize("place", ["first", "second"])
+def test_experiments_do_what_they_say(d2l, fw, place):
+    device = fw.second if place == "second" else d2l.try_gpu()
+    large, small = d2l.large_sum(5, device), d2l.small_sums(7, device)
+    assert fw.device(large()) == device and len(small()) == 7
+    np.testing.assert_array_equal(d2l.numpy(large()), [2] * 5)
     assert d2l.vector_product(6, device)().shape == (1, 6)
-    np.testing.assert_allclose(
-        d2l.numpy(d2l.many_tanhs(5, device)()), [np.tanh(1)] * 5, rtol=1e-5
-    )
+    tanhs = d2l.numpy(d2l.many_tanhs(5, device)())
+    np.testing.assert_allclose(tanhs, [np.tanh(1)] * 5, rtol=1e-5)
     for dtype in d2l.product_types():
-        product = d2l.square_product(8, dtype, device)()
-        assert product.shape == (8, 8) and dtype in str(product.dtype)
+        product = d2l.square_product(8, dtype, device)
+        assert product().shape == (8, 8) and dtype in str(product().dtype)
+        assert fw.device(product()) == device
+    if fw.tab != "tensorflow":  # there, what depends on no argument is a constant
+        (operation,) = d2l.list_operations(large)
+        assert operation.nbytes == 3 * 4 * 5 and len(d2l.list_operations(small)) == 7
+        assert [op.flops for op in d2l.list_operations(product)] == [2 * 8**3]
 
 
 def test_keep_freed_memory_does_nothing_on_other_systems(d2l, monkeypatch):
@@ -336,6 +323,12 @@ def test_counting_changes_neither_the_training_nor_the_mode(d2l, fw, imagined):
         assert model.training is mode
     for old, new in zip(before, fw.arrays(model), strict=True):
         np.testing.assert_array_equal(old, fw.numpy(new))
+
+
+def test_the_compiler_makes_the_same_model(d2l, fw):
+    if fw.tab in ("pytorch", "tensorflow"):  # the others compile without a request
+        plain, compiled = (trained(d2l, fw, compiled=c) for c in (False, True))
+        assert_equal(fw, plain, compiled, 1e-4)
 
 
 # Pictures

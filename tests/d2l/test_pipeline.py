@@ -1,4 +1,4 @@
-"""The orders and the simulated times of a pipeline, and the stored collectives."""
+"""The orders and the simulated times of a pipeline."""
 
 import itertools
 
@@ -8,19 +8,6 @@ pytestmark = pytest.mark.shared
 
 SIZES = [(1, 1), (1, 5), (2, 1), (3, 2), (4, 8), (5, 7), (8, 3)]
 SCHEDULES = ["GPipe", "1F1B"]
-
-
-@pytest.mark.parametrize(
-    ("schedule", "sizes"), [*itertools.product(SCHEDULES, SIZES)], ids=str
-)
-def test_each_stage_does_each_piece_of_work_once(d2l, schedule, sizes):
-    p, m = sizes
-    everything = {(name, i) for name in ("forward", "backward") for i in range(m)}
-    for stage in range(p):
-        order = d2l.pipeline_order(schedule, stage, p, m)
-        assert len(order) == 2 * m and set(order) == everything
-        for i in range(m):
-            assert order.index(("forward", i)) < order.index(("backward", i))
 
 
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
@@ -65,20 +52,6 @@ def test_work_waits_for_what_it_needs(d2l):
         ("forward", 4),
         ("backward", 5),
     ]
-
-
-def test_stored_collectives_move_the_bytes_of_whole_arrays(d2l):
-    gradients = 4 * 2 * 1024 * 4096 * 4
-    for layout, kinds in {
-        "data": {"all-reduce": gradients},
-        "fsdp": {"all-gather": gradients, "reduce-scatter": gradients},
-        "tensor": {"all-reduce": 7 * 1024 * 1024 * 4},
-    }.items():
-        stored = d2l.stored_collectives(layout)
-        assert list(stored) == [8, 64]
-        for collectives in stored.values():
-            assert {c.kind: c.nbytes for c in collectives} == kinds
-            assert all(c.count > 0 for c in collectives)
 
 
 def test_unknown_layout(d2l):

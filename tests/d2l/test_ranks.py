@@ -6,9 +6,11 @@
 import os
 import random
 import signal
+import subprocess
 import tempfile
 import time
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import psutil
@@ -52,14 +54,11 @@ def test_devices_change_nothing(fw, n, sizes, settings):
 
 
 def test_short_numbers_on_several_devices(fw):
-    if fw.tab == "mxnet":
-        return  # multiplies them only on GPUs
-    short = {"precision": fw.dtype("bfloat16")}
-    one, two = one_and(
-        fw, 2, net(fw, optimizer="sgd"), lambda: parts(fw, 6, 6), **short
-    )
-    for a, b in zip(fw.params(one), fw.params(two), strict=True):
-        np.testing.assert_allclose(fw.numpy(a), fw.numpy(b), atol=0.01)
+    for dtype in fw.short_types:
+        short, model = {"precision": fw.dtype(dtype)}, net(fw, optimizer="sgd")
+        one, two = one_and(fw, 2, model, lambda: parts(fw, 6, 6), **short)
+        for a, b in zip(fw.params(one), fw.params(two), strict=True):
+            np.testing.assert_allclose(fw.numpy(a), fw.numpy(b), atol=0.01)
 
 
 def test_minibatches_smaller_than_the_number_of_devices(fw):
@@ -134,11 +133,17 @@ def test_the_utilization_counts_all_devices(d2l, fw):
 
 @pytest.mark.parametrize("epochs", [0, 1])
 def test_a_model_trains_again_on_other_devices(d2l, fw, epochs):
+    """Its arrays stay the same objects, which the program may hold elsewhere."""
     model = net(fw)()
+    fw.build(model, fw.tensor(np.ones((1, 64))))
+    arrays = fw.arrays(model)
     for n in 2, 1, 3:
         trainer = d2l.Trainer(epochs, **on(d2l, n))
         fw.fit(trainer, model, parts(fw, 6, 5))
-        assert trainer.train_batch_idx == 2 * epochs and trainer.model is model
+        assert trainer.train_batch_idx == 2 * epochs
+        assert trainer.model is model and model.trainer is trainer
+        if fw.tab != "mxnet":  # which makes new ones on other devices
+            assert [*map(id, fw.arrays(model))] == [*map(id, arrays)]
     assert len(model.board.data.get("val_loss", ())) == 3 * epochs
 
 
@@ -238,7 +243,35 @@ def test_a_hang_ends_in_a_clear_error(d2l, fw):
         d2l.launch(wait_in_vain, 2, fw, timeout=9)
     assert str(caught.value).startswith("no result from rank 0 of 2 within 9 seconds;")
     (note,) = caught.value.__notes__
-    assert note.startswith("Rank 0:") and "site-packages" not in note
+    assert note.startswith("Rank 0:") and "in wait_in_vain\n" in note
+    assert "site-packages" not in note and "launcher.py" not in note
+
+
+def wait(fw, folder, children):
+    """Write the number of this rank into a folder, start a process, and wait."""
+    if children:
+        subprocess.Popen(["sleep", "600"])
+    Path(folder, f"{fw.rank()}").touch()
+    time.sleep(600)
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
+def test_the_end_of_the_caller_ends_all_processes(fw, tmp_path, sign):
+    """In MXNet, they include a scheduler and a server."""
+    children = sign == signal.SIGINT or fw.tab == "pytorch"  # else only ranks notice it
+    code = "import signal, sys, test_ranks as t\n"
+    code += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    code += f"fw.d2l.launch(t.wait, 2, fw, sys.argv[1], {children})"
+    error = tmp_path / "error"
+    with error.open("w") as file, fw.start(code, tmp_path, stderr=file) as caller:
+        while len(list(tmp_path.glob("[01]"))) < 2:
+            time.sleep(0.05)
+            assert caller.poll() is None
+        processes = psutil.Process(caller.pid).children(recursive=True)
+        caller.send_signal(sign)
+    assert len(processes) >= 2 + 2 * children
+    assert sign == signal.SIGKILL or "KeyboardInterrupt" in error.read_text()
+    assert psutil.wait_procs(processes, timeout=50)[1] == []
 
 
 def test_a_number_of_processes_that_makes_no_sense(d2l):

@@ -1,14 +1,13 @@
 """Ranks of what only JAX has: shardings, several devices a process, programs' text."""
 
 import os
-import warnings
 from typing import Any
 
 import jax
 import numpy as np
 import pytest
 from jax import numpy as jnp
-from training import assert_equal, parts, run
+from training import assert_equal, parts, run_on
 
 from d2l import jax as d2l
 
@@ -34,11 +33,6 @@ def test_a_rank_may_have_several_devices():
 # A trainer on several devices
 
 
-def train(fw, make, n, *sizes, **settings):
-    devices = jax.devices("cpu")[:n]
-    return run(fw, make, lambda: parts(fw, *sizes), devices=devices, **settings)
-
-
 def test_a_step_that_cannot_be_compiled(fw):
     class Asking(d2l.MLP):
         def training_step(self, params, batch, state):
@@ -46,7 +40,7 @@ def test_a_step_that_cannot_be_compiled(fw):
             return super().training_step(params, batch, state)
 
     with pytest.warns(UserWarning, match="uncompiled"):
-        one, two = (train(fw, lambda: Asking(10, 8, 0.1), n, 6, 5) for n in (1, 2))
+        one, two = (run_on(fw, n, lambda: Asking(10, 8, 0.1), 6, 5) for n in (1, 2))
     assert_equal(fw, one, two, 1e-6)
 
 
@@ -66,21 +60,9 @@ def test_each_device_gets_its_share(fw):
         assert leaf.sharding.is_fully_replicated and len(leaf.devices()) == 4
 
 
-def test_gpus_of_the_trainer(fw, monkeypatch):
-    devices = jax.devices("cpu")[1:3]
-    fw.pretend(monkeypatch, *devices)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        trainer: Any = d2l.Trainer(max_epochs=1, num_gpus=2)
-    assert trainer.devices == devices
-    assert trainer.device == devices[0]
-    trainer.fit(d2l.MLP(10, 8, 0.1), parts(fw, 5, 4), key=KEY)
-    assert {d for p in fw.params(trainer) for d in p.devices()} == {*devices}
-
-
 def test_steps_are_compiled_once_a_shape(fw, caplog):
     with jax.log_compiles():
-        train(fw, lambda: d2l.MLP(10, 8, 0.1), 2, 8, 8, 5)
+        run_on(fw, 2, lambda: d2l.MLP(10, 8, 0.1), 8, 8, 5)
     # An earlier test may have left the program in the cache of compiled programs.
     steps = "Compiling jit(train_step)", "Compiling jit(val_step)"
     compiled = [r for r in caplog.messages if r.startswith(steps)]

@@ -3,28 +3,26 @@
 # save_hyperparameters makes attributes; sections set attributes of classes.
 # mypy: disable-error-code="attr-defined,override"
 
-import gc
 import os
-import signal
 import subprocess
 import sys
 import time
 import warnings
 from datetime import timedelta
+from functools import partial
 from itertools import chain
-from pathlib import Path
+from typing import Any
 
 import models_pytorch
 import numpy as np
-import psutil
 import pytest
 import torch
 from frameworks import PyTorch
+from test_checkpoints_pytorch import AugmentedDigits
 from torch import distributed as dist
 from torch import nn
 from training import assert_equal, curves, run
 
-from d2l import tables
 from d2l import torch as d2l
 
 FW = PyTorch()
@@ -48,13 +46,8 @@ class Few(d2l.DataModule):
         return self.get_tensorloader((self.X, self.y), train, rows)
 
 
-class Momentum(d2l.MLP):
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=self.lr, momentum=0.9)
-
-
 def mlp():
-    return Momentum(10, 16, 0.05)
+    return FW.model(16, "relu", 10)
 
 
 def train(model, data, n=1, epochs=2, **settings):
@@ -93,72 +86,67 @@ def test_ranks_work_after_the_caller_used_several_threads():
         torch.set_num_threads(threads)
 
 
-def test_messages_reach_the_caller_in_order():
-    heard: list = []
-
-    def tell():
-        for i in range(50):
-            d2l.tell_caller(dist.get_rank(), i)
-
-    d2l.launch(tell, 2, receive=lambda rank, i: heard.append((rank, i)))
-    assert sorted(heard) == [(rank, i) for rank in range(2) for i in range(50)]
-    assert [i for rank, i in heard if rank == 1] == list(range(50))
-
-
-def report_pids(folder):
-    """Write the numbers of this process and of a child into a folder; then hang."""
-    child = subprocess.Popen(["sleep", "100"])
-    for pid in os.getpid(), child.pid:
-        Path(folder, f"{pid}").touch()
-    time.sleep(100)
-
-
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
-def test_the_end_of_the_caller_ends_the_ranks_and_their_processes(fw, tmp_path, sign):
-    code = "import sys, signal, test_ranks_pytorch as t\n"
-    code += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    code += "t.d2l.launch(t.report_pids, 2, sys.argv[1])"
-    with fw.start(code, tmp_path, stderr=subprocess.PIPE) as caller:
-        while len(list(tmp_path.iterdir())) < 4:
-            time.sleep(0.05)
-            assert caller.poll() is None
-        caller.send_signal(sign)
-        caller.communicate()
-    pids = [int(path.name) for path in tmp_path.iterdir()]
-    processes = [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
-    assert psutil.wait_procs(processes, timeout=50)[1] == []
-
-
 # Hand-written collectives
 
 
-@pytest.mark.parametrize("all_reduce", [d2l.star_all_reduce, d2l.ring_all_reduce])
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
-def test_sums_of_odd_sizes(all_reduce, n):
-    shapes = (1,), (2,), (7,), (1001,), (3, 5), (2, 3, 4)
+@pytest.mark.parametrize("name", ["star_all_reduce", "ring_all_reduce"])
+def test_all_reduce_by_hand(name, n):
+    arrays = [torch.randn(n, *shape) for shape in [(1,), (2,), (7,), (1001,), (3, 5)]]
 
     def sums():
-        arrays = [torch.randn(n, *shape) for shape in shapes]
-        traffic = []
-        for array in arrays:
-            x = array[dist.get_rank()]
-            traffic.append(all_reduce(x))
-        return [array[dist.get_rank()] for array in arrays], traffic
+        own = [array[dist.get_rank()] for array in arrays]
+        return [(x, getattr(d2l, name)(x)) for x in own]
 
-    torch.manual_seed(0)
-    expected = [torch.randn(n, *shape).sum(0) for shape in shapes]
-    torch.manual_seed(0)
-    results = d2l.launch(sums, n)
-    for arrays, _ in results:
-        for x, total, same in zip(arrays, expected, results[0][0], strict=True):
-            assert torch.allclose(x, total, atol=1e-5) and torch.equal(x, same)
-    sent = np.array([[s for s, _ in traffic] for _, traffic in results])
-    received = np.array([[r for _, r in traffic] for _, traffic in results])
-    sizes = np.array([4 * x.numel() for x in expected])
-    assert (sent.sum(0) == received.sum(0)).all()
-    assert (sent.sum(0) == 2 * (n - 1) * sizes).all()
-    if all_reduce is d2l.ring_all_reduce:
-        assert sent.max() <= 2 * (n - 1) * -(-sizes.max() // 4 // n) * 4
+    for array, results in zip(
+        arrays, zip(*d2l.launch(sums, n), strict=True), strict=True
+    ):
+        found, traffic = zip(*results, strict=True)
+        assert torch.allclose(found[0], array.sum(0), atol=1e-5)
+        assert all(torch.equal(x, found[0]) for x in found)
+        sent, received = np.array(traffic).T
+        size = array[0].numel()
+        assert sent.sum() == received.sum() == 2 * (n - 1) * 4 * size
+        if name == "ring_all_reduce":
+            assert sent.max() <= 2 * (n - 1) * 4 * -(-size // n)
+
+
+# Collectives that are counted
+
+
+NUMBERS = 1000
+
+
+def call_each():
+    """Call each kind of collective operation on arrays of known sizes."""
+    size = dist.get_world_size()
+    x, part = torch.ones(NUMBERS), torch.ones(NUMBERS // size)
+    dist.all_reduce(x)
+    dist.all_reduce(x.double())
+    dist.all_gather_into_tensor(x, part)
+    dist.reduce_scatter_tensor(part, x)
+    dist.all_gather([torch.empty_like(x) for _ in range(size)], x)
+
+
+def test_kinds_and_bytes_are_those_of_whole_arrays():
+    for collectives in d2l.launch(lambda: d2l.count_collectives(call_each), 2):
+        found = {c.kind: (c.count, c.nbytes) for c in collectives}
+        assert found["all-reduce"] == (2, 4 * NUMBERS + 8 * NUMBERS)
+        assert found["reduce-scatter"] == (1, 4 * NUMBERS)
+        assert found["all-gather"][0] == 2
+
+
+def test_collectives_of_the_backward_pass_count():
+    def count():
+        net = nn.parallel.DistributedDataParallel(nn.Linear(10, 5))
+        return d2l.count_collectives(lambda: net(torch.ones(2, 10)).sum().backward())
+
+    expected = [d2l.Collective("all-reduce", 1, 4 * 55)]
+    assert d2l.launch(count, 2) == [expected] * 2
+
+
+def test_without_collectives_there_is_nothing():
+    assert d2l.count_collectives(lambda: torch.ones(3) @ torch.ones(3)) == []
 
 
 def test_prediction_of_buckets():
@@ -170,40 +158,13 @@ def test_prediction_of_buckets():
     assert d2l.scaling_efficiency(3, 8, 4, 0, 2, hidden=1) == 1
 
 
-@pytest.mark.parametrize("n", [2, 4])
-@pytest.mark.parametrize(
-    "framework, scaling", [("pytorch", "weak"), ("pytorch", "strong"), ("jax", "weak")]
-)
-def test_scaling_of_rtx_4090s(framework, scaling, n):
-    """A ResNet-18 with 11.2 million parameters, 256 examples on each GPU or 512 on all.
-
-    If nothing is hidden, all six efficiencies are predicted within 4.5 points.
-    """
-    one, many = (tables.cited(f"scaling-{scaling}-{framework}-{k}") for k in (1, n))
-    share = 256 if scaling == "weak" else 512 / n
-    bandwidth = 1e9 * tables.cited("allreduce-pytorch-default") / 2
-    predicted = d2l.scaling_efficiency(share / one, 4 * 11.2e6, n, 0, bandwidth)
-    assert predicted == pytest.approx(many / one / n, abs=0.045)
-
-
 # The Trainer
 
 
-CASES = {case.name: case for case in models_pytorch.CASES}
-
-
-@pytest.mark.parametrize("name", ["dropout", "batch norm", "conv net", "gru"])
-def test_other_model_of_d2l_learns_on_two_ranks(name):
-    case = CASES[name]
-    one, two = (curves(train(case.model, case.data, n, 3)) for n in (1, 2))
-    for points in one, two:
-        curve = next(c for label, c in points.items() if label.startswith("train"))
-        assert curve[-1, 1] < 0.6 * curve[0, 1]
-
-
-def test_uneven_minibatches():
+def test_uneven_minibatches(capfd):
     """The last minibatch to validate on is smaller than 4."""
     compare(mlp, lambda: Few(9, 26), 4)
+    assert "Warning" not in capfd.readouterr().err  # of unused parameters, for example
 
 
 class Counted(torch.utils.data.Dataset):
@@ -230,7 +191,7 @@ class CountedDigits(d2l.DataModule):
         return torch.utils.data.DataLoader(self.dataset, 20, shuffle=True)
 
 
-class Noticing(Momentum):
+class Noticing(d2l.MLP):
     """A model that keeps the noise that its loader has drawn."""
 
     def __init__(self):
@@ -262,37 +223,18 @@ def test_each_rank_reads_only_its_share():
 
 @pytest.mark.parametrize(("workers", "stay"), [(0, False), (2, False), (2, True)])
 def test_a_loader_with_workers_gives_the_same_minibatches(workers, stay):
-    class Workers(d2l.Digits):
-        def get_dataloader(self, train):
-            rows = slice(0, 1437) if train else slice(1437, None)
-            dataset = torch.utils.data.TensorDataset(self.X[rows], self.y[rows])
-            loader = torch.utils.data.DataLoader(
-                dataset,
-                100,
-                shuffle=train,
-                num_workers=workers,
-                persistent_workers=stay,
-            )
-            loaders.append(loader)
-            return loader
-
-    loaders: list = []
-    one, many = (train(mlp, Workers, k) for k in (1, 2))
-    for loader in loaders:
-        loader._iterator = None  # ends the workers at once
-    gc.collect()  # closes their pipes
+    options = {"num_workers": workers, "persistent_workers": stay}
+    data = partial(AugmentedDigits, noise=False, **options)
+    one, many = (train(mlp, data, k) for k in (1, 2))
+    AugmentedDigits.end_workers()
     assert_equal(FW, one, many, 1e-6)
-
-
-def test_loss_scaling_on_two_ranks():
-    compare(mlp, lambda: Few(6), tolerance=0.1, precision=torch.float16)
 
 
 def test_compiled_model():
     compare(mlp, lambda: Few(10, 20, 20), epochs=1, compiled=True)
 
 
-class Unused(Momentum):
+class Unused(d2l.MLP):
     """A model with parameters that have no part in the loss."""
 
     def __init__(self):
@@ -336,11 +278,6 @@ def test_parameters_that_some_steps_do_not_use(accumulate, capfd):
     assert not torch.equal(after.skipped.weight, before.skipped.weight)
     assert torch.equal(after.last.weight, before.last.weight)
     assert "unused" not in capfd.readouterr().err
-
-
-def test_ranks_print_no_warning_if_all_parameters_are_used(capfd):
-    train(mlp, lambda: Few(10), 2, 1)
-    assert "Warning" not in capfd.readouterr().err
 
 
 class Sleeping(d2l.MLP):
@@ -387,6 +324,10 @@ VISIBLE = [
 def test_a_rank_uses_its_own_gpu_and_nccl(monkeypatch, visible, local, num_gpus, own):
     seen: dict = {}
     variables = {"RANK": "11", "WORLD_SIZE": "16", "MASTER_ADDR": "a"}
+    monkeypatch.setattr(dist, "is_initialized", lambda: bool(seen))
+    monkeypatch.setattr(dist, "get_rank", lambda: 11)
+    monkeypatch.setattr(dist, "get_world_size", lambda: 16)
+    monkeypatch.setattr(d2l, "Ranks", lambda *place: place)
     for name, value in {**variables, "MASTER_PORT": "1", "LOCAL_RANK": local}.items():
         if value is not None:
             monkeypatch.setenv(name, value)
@@ -396,16 +337,18 @@ def test_a_rank_uses_its_own_gpu_and_nccl(monkeypatch, visible, local, num_gpus,
     monkeypatch.setattr(
         dist, "init_process_group", lambda kind, **rest: seen.update(rest, kind=kind)
     )
-    trainer = d2l.Trainer(1, timeout=7)
+    trainer: Any = d2l.Trainer(1, timeout=7)
     devices = [torch.device("cuda", i) for i in range(num_gpus)] or [d2l.cpu()]
     vars(trainer)["devices"] = devices
     d2l.find_ranks(trainer)
     assert seen["timeout"] == timedelta(seconds=7)
     if own is None:
         assert seen["kind"] == "gloo" and "device_id" not in seen
+        assert trainer.ranks == (11, 16, d2l.cpu())
     else:
         assert seen["kind"] == "cpu:gloo,cuda:nccl"
         assert seen["set"] == seen["device_id"] == torch.device("cuda", own)
+        assert trainer.ranks == (11, 16, trainer.device) == (11, 16, seen["set"])
 
 
 class Masks(d2l.LinearRegression):
@@ -461,40 +404,11 @@ def test_state_in_a_plain_attribute_gives_a_warning():
         assert text.startswith("model.mean changes while the model trains")
 
 
-class Normalized(d2l.MLP):
-    def __init__(self):
-        super().__init__(10, 16, 0.1)
-        self.net = nn.Sequential(
-            nn.Linear(64, 16), nn.BatchNorm1d(16), nn.Linear(16, 10)
-        )
-
-
 def test_ranks_validate_the_model_that_fit_returns():
-    trainer = train(Normalized, lambda: Few(10, 20, 10), 2)
+    trainer = train(lambda: FW.model(16, "norm", 10), lambda: Few(10, 20, 10), 2)
     digits, model = Few(10, 20, 10), trainer.model
     loss = model.loss(model(digits.X[20:30]), digits.y[20:30])
     assert trainer.model.board.data["val_loss"][-1].y == pytest.approx(loss.item())
-
-
-class Sharing(d2l.Classifier):
-    """A model whose first layer gets the weight of another one in each step."""
-
-    def __init__(self):
-        super().__init__()
-        self.first, self.second = nn.Linear(64, 10), nn.Linear(64, 64)
-        self.lr, self.shared = 0.1, [None]
-
-    def forward(self, X):
-        vars(self.first)["shared"] = self.second.weight
-        return self.first(torch.tanh(nn.functional.linear(X, self.first.shared)))
-
-
-def test_a_parameter_with_a_second_name_is_returned():
-    one, many = (
-        train(Sharing, lambda: Few(6), n, find_unused_parameters=True) for n in (1, 2)
-    )
-    for a, b in zip(one.model.parameters(), many.model.parameters(), strict=True):
-        assert torch.allclose(a, b, atol=1e-6)
 
 
 def test_random_state_afterwards_is_that_of_one_device():
@@ -503,42 +417,6 @@ def test_random_state_afterwards_is_that_of_one_device():
         train(mlp, lambda: d2l.Digits(300), n)
         numbers.append(torch.rand(3))
     assert torch.equal(*numbers)
-
-
-def test_tensors_of_the_caller_change_in_place():
-    torch.manual_seed(0)
-    model = d2l.LinearRegression(0.1)
-    model(torch.ones(1, 2))  # gives the lazy layer its shape
-    w = model.net.weight
-    before = w.detach().clone()
-    trainer = d2l.Trainer(1)
-    trainer.devices = d2l.try_devices(2)
-    trainer.fit(model, models_pytorch.regression())
-    assert model.net.weight is w and w.requires_grad and not torch.equal(w, before)
-    assert model.trainer is trainer and trainer.model is model
-    trainer.fit(model, models_pytorch.regression())  # and once more
-    assert trainer.train_batch_idx == 32
-
-
-class Keeping(d2l.MLP):
-    """A model that keeps what it has computed."""
-
-    def __init__(self):
-        super().__init__(10, 16, 0.1)
-        self.probabilities = None
-
-    def forward(self, X):
-        Y = super().forward(X)
-        self.probabilities = Y.softmax(1)
-        self.last = [Y, self.probabilities]
-        return Y
-
-
-def test_tensors_that_a_forward_pass_keeps_are_ignored():
-    one, many = (train(Keeping, lambda: Few(6), n) for n in (1, 2))
-    assert many.model.probabilities is None and not hasattr(many.model, "last")
-    for a, b in zip(one.model.parameters(), many.model.parameters(), strict=True):
-        assert torch.allclose(a, b, atol=1e-6)
 
 
 def test_points_are_drawn_by_the_caller_while_the_ranks_train(monkeypatch):
@@ -557,19 +435,41 @@ def test_points_are_drawn_by_the_caller_while_the_ranks_train(monkeypatch):
     assert all(isinstance(point.y, float) for point in values)
 
 
-# Mistakes of a user
+class Sharing(d2l.Classifier):
+    """A model whose first layer gets the weight of another one in each step."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(64, 10), nn.Linear(64, 64)
+        self.lr, self.shared, self.probabilities = 0.1, [None], None
+
+    def forward(self, X):
+        vars(self.first)["shared"] = self.second.weight
+        return self.first(torch.tanh(nn.functional.linear(X, self.first.shared)))
 
 
-def test_error_of_a_model_names_the_line(capfd):
-    class Broken(d2l.MLP):
-        def training_step(self, batch):
-            raise ValueError("this model is broken")
+class Keeping(d2l.MLP):
+    """A model that keeps what it has computed."""
 
-    with pytest.raises(
-        RuntimeError, match="raised ValueError: this model is broken"
-    ) as e:
-        train(lambda: Broken(10, 4, 0.1), lambda: Few(6), 2)
-    assert 'raise ValueError("this model is broken")' in "".join(e.value.__notes__)
+    def __init__(self):
+        super().__init__(10, 16, 0.1)
+        self.probabilities = None
+
+    def forward(self, X):
+        Y = super().forward(X)
+        self.probabilities = Y.softmax(1)
+        self.last = [Y, self.probabilities]
+        return Y
+
+
+@pytest.mark.parametrize("model", [Sharing, Keeping])
+def test_models_that_keep_tensors_in_attributes(model):
+    """One gives a layer another name of a weight, one keeps what it has computed."""
+    settings = {"find_unused_parameters": model is Sharing}
+    one, many = (train(model, lambda: Few(6), n, **settings) for n in (1, 2))
+    assert many.model.probabilities is None and not hasattr(many.model, "last")
+    for a, b in zip(one.model.parameters(), many.model.parameters(), strict=True):
+        assert torch.allclose(a, b, atol=1e-6)
 
 
 def test_trainer_with_a_loop_of_its_own_is_refused():
@@ -585,58 +485,11 @@ def test_trainer_with_a_loop_of_its_own_is_refused():
 
 
 SCRIPT = """
-import os, sys, torch
-from d2l import tables
+import sys
+from torch import distributed as dist
 from d2l import torch as d2l
-
-class Model(d2l.MLP):
-    pass
-
 if len(sys.argv) > 1:
     sys.modules["d2l.torch"].num_gpus = lambda: 1  # a GPU forbids a fork
-torch.manual_seed(1)
-model, trainer = Model(10, 16, 0.05), d2l.Trainer(max_epochs=2)
-trainer.devices = [d2l.cpu()] * len(sys.argv)
-trainer.fit(model, d2l.Digits(batch_size=100))
-if trainer.ranks.rank == 0:
-    total = sum(p.double().sum() for p in model.parameters()).item()
-    print(trainer.ranks.size, total, model.board.data["val_acc"][-1].y, flush=True)
-os._exit(0)  # gloo sometimes aborts a normal exit
-"""
-
-
-def printed(command):
-    """Return the words that a script prints."""
-    variables = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    others = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
-    environment = others | variables | {"OMP_NUM_THREADS": "1"}
-    return subprocess.check_output(
-        [sys.executable, *command], env=environment, text=True
-    ).split()
-
-
-@pytest.mark.parametrize(
-    ("launcher", "options", "num_ranks"),
-    [
-        (["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"], [], 2),
-        ([], ["new interpreters"], 1),  # the caller is no rank
-    ],
-)
-def test_script_with_ranks_that_are_not_forked(tmp_path, launcher, options, num_ranks):
-    script = tmp_path / "train.py"
-    script.write_text(SCRIPT)
-    words = printed([*launcher, str(script), *options])
-    one = train(lambda: d2l.MLP(10, 16, 0.05), lambda: d2l.Digits(100))
-    total = sum(p.double().sum() for p in one.model.parameters()).item()
-    accuracy = one.model.board.data["val_acc"][-1].y
-    assert int(words[0]) == num_ranks
-    assert abs(float(words[1]) - total) < 1e-4
-    assert abs(float(words[2]) - accuracy) < 1e-6
-
-
-OBJECTS = """
-from d2l import torch as d2l
-from torch import distributed as dist
 class Point:
     x = 3
 d2l.launch(lambda: print(f"rank{dist.get_rank()}"), 2)
@@ -644,8 +497,14 @@ print([point.x for point in d2l.launch(Point, 2)])
 """
 
 
-def test_objects_of_a_script_and_what_ranks_print_reach_the_caller(tmp_path):
+@pytest.mark.parametrize("arguments", [[], ["new interpreters"]])
+def test_objects_of_a_script_and_what_ranks_print_reach_the_caller(tmp_path, arguments):
     script = tmp_path / "script.py"
-    script.write_text(OBJECTS)
-    words = printed([str(script)])
+    script.write_text(SCRIPT)
+    others = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    words = subprocess.check_output(
+        [sys.executable, script, *arguments],
+        env=others | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        text=True,
+    ).split()
     assert sorted(words[:2]) == ["rank0", "rank1"] and words[2:] == ["[3,", "3]"]

@@ -3,15 +3,13 @@
 # save_hyperparameters makes attributes; models choose their own arguments.
 # mypy: disable-error-code="attr-defined,override"
 
-import json
-import os
 from functools import partial
 
 import models_tensorflow as models
 import numpy as np
 import pytest
 import tensorflow as tf
-from training import assert_equal, parts, run
+from training import assert_equal, parts, run, run_on
 
 from d2l import tensorflow as d2l
 
@@ -38,28 +36,13 @@ class Tuples(d2l.Classifier):
         return X @ self.pairs["a"][0] + self.pairs["a"][1][0]
 
 
-def fit(fw, make, devices, *sizes, **settings):
-    """Return a model that was trained on some devices, and its trainer."""
-    devices = d2l.try_devices(devices)
-    trainer = run(fw, make, lambda: parts(fw, *sizes), devices=devices, **settings)
-    return trainer.model, trainer
-
-
 def plain(fw):
     return lambda: fw.model(16, 10)
 
 
 def test_variables_in_tuples_and_dicts(fw):
-    one, three = (fit(fw, Tuples, n, 23, 23, 14)[1] for n in (1, 3))
+    one, three = (run_on(fw, n, Tuples, 23, 23, 14) for n in (1, 3))
     assert_equal(fw, one, three, 1e-6)
-
-
-def test_loss_scale_of_float16(fw):
-    settings = {"epochs": 3, "precision": tf.float16}
-    model, trainer = fit(fw, plain(fw), 2, 25, 25, **settings)
-    assert type(trainer.optim).__name__ == "LossScaleOptimizer"
-    losses = [point.y for point in model.board.data["val_loss"]]
-    assert losses[-1] < losses[0]
 
 
 def test_means_that_are_not_linear_are_means_over_devices(fw):
@@ -87,9 +70,6 @@ def test_dropout_masks_differ_between_devices(fw):
         def forward(self, X):
             return self.drop(tf.ones_like(X) * self.w)
 
-    same, _ = fit(fw, Masked, 1, 4)
-    seeds = [v for v in same.variables if "seed" in v.name]
-    assert len(seeds) == 1
     tf.keras.utils.set_random_seed(0)
     model, trainer = Masked(), d2l.Trainer(1)
     trainer.devices = d2l.try_devices(2)
@@ -133,17 +113,12 @@ def test_an_error_puts_the_variables_back(fw):
 
 
 def test_the_scope_of_a_strategy_that_is_open(fw):
-    _, one = fit(fw, plain(fw), 1, 25, 25)
+    one = run_on(fw, 1, plain(fw), 25, 25)
     strategy = d2l.mirrored_strategy(["/CPU:0", "/CPU:1"])
     with strategy.scope():
-        model, same = fit(fw, plain(fw), 1, 25, 25)
-        assert type(model.variables[0].value).__name__ == "MirroredVariable"
+        same = run_on(fw, 1, plain(fw), 25, 25)
+        assert type(same.model.variables[0].value).__name__ == "MirroredVariable"
         assert_equal(fw, same, one, 1e-6)
-
-
-def test_workers_know_their_place():
-    configs = d2l.launch(lambda: os.environ["TF_CONFIG"], 2)
-    assert [json.loads(config)["task"]["index"] for config in configs] == [0, 1]
 
 
 def test_gpus_add_up_with_the_strategys_own_collectives(monkeypatch):

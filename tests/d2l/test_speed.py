@@ -105,17 +105,9 @@ def branching(fw):
 
     class Branching(d2l.LinearRegressionScratch):  # type: ignore[no-redef]
         def forward(self, X):
-            H = super().forward(X)
-            return H * 2 if H.sum() > 0 else H * 3
-
-    if fw.tab == "tensorflow":
-        import tensorflow as tf
-
-        def forward(self, X):
             H = d2l.LinearRegressionScratch.forward(self, X)
-            return H * 2 if tf.reduce_sum(H) > 0 else H * 3
+            return H * 2 if d2l.reduce_sum(H) > 0 else H * 3
 
-        Branching.forward = forward  # type: ignore[method-assign]
     return Branching(2, lr=0.05)  # type: ignore[call-arg]
 
 

@@ -132,6 +132,12 @@ def run(
     return trainer
 
 
+def run_on(fw: Any, n: int, model: Callable, *sizes: int, **settings: Any) -> Any:
+    """Return a trainer that has trained on `n` devices, in minibatches of `sizes`."""
+    devices = fw.d2l.try_devices(n)
+    return run(fw, model, lambda: parts(fw, *sizes), devices=devices, **settings)
+
+
 def curves(trainer: Any) -> dict[str, np.ndarray]:
     """Return the points of all curves except for those that depend on the time."""
     board = trainer.model.board.data
