@@ -58,9 +58,9 @@ window.bookSearch = (() => {
   // Words of questions, which say nothing of what is asked.
   const STOP = new Set(
     stems(
-      "a about also am an and any are as at be been but by can could do does doing for from get gets getting " +
-        "go has have how i if in into is it its let me my of on or our should so some than that " +
-        "usage the their them then there this to too use using was we what when where which who why " +
+      "a about after also am an and any are as at be because been but by can correctly could do does doing few for " +
+        "from get gets getting go has have how i if in into is it its let me my of on or our should so some still than " +
+        "that the their them then there this to too usage use using was we what when where which while who why " +
         "will with without work would you your",
     ),
   );
@@ -248,7 +248,7 @@ window.bookSearch = (() => {
   // Rare words weigh more, and so do words of titles. A word without entries has no weight.
   function weight(names, count) {
     const isTopic = names.flat().some((term) => topics.has(term));
-    return count && Math.log(1 + entries.length / count) * (isTopic ? 1 : 0.5);
+    return count && Math.log(1 + entries.length / count) * (isTopic ? 1 : 0.8);
   }
 
   // The last word may still be typed. Words that the book does not have may be misspelt.
