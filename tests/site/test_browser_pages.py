@@ -206,12 +206,13 @@ def test_print_shows_the_chosen_framework(open_http_page: Visitor, path: str):
 
 def test_the_room_below_a_place_is_not_printed(open_http_page: Visitor):
     page = open_http_page(
-        "chapter_gpus/pitfalls.html?tab=jax", viewport={"width": 500, "height": 4000}
+        "chapter_gpus/pitfalls.html?tab=pytorch",
+        viewport={"width": 500, "height": 4000},
     )
     last = page.locator(".place > .tab-panel:visible").last
     last.evaluate("panel => (panel.style.minHeight = '900px')")
     page.evaluate("scrollTo({ top: document.body.scrollHeight, behavior: 'instant' })")
-    page.keyboard.press("1")
+    page.keyboard.press("3")
     assert page.evaluate("document.body.style.minHeight")
     page.emulate_media(media="print")
     assert page.evaluate("getComputedStyle(document.body).minHeight") == "0px"

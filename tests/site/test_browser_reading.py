@@ -246,7 +246,12 @@ def test_nothing_moves_when_a_figure_becomes_interactive(
     held: list[Route] = []
     context = open_http_page.context()
     context.route("**/explorables.css", lambda route: held.append(route))
-    page = open_http_page(f"{section}?predict=off")
+    page = context.new_page()
+    open_http_page.watch(page)
+    # A figure on the first screen holds up the load event.
+    address = f"{open_http_page.base}{section}?predict=off"
+    page.goto(address, wait_until="domcontentloaded")
+    page.evaluate("document.fonts.ready")
     figure = f"figure[data-explorable={name}]"
     page.locator(f"{figure} {stop}").first.focus()
     before = page.evaluate(TOP_OF_FOCUS)
