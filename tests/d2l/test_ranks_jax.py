@@ -61,9 +61,9 @@ def test_each_device_gets_its_share(fw):
 
 
 def test_steps_are_compiled_once_a_shape(fw, caplog):
+    jax.clear_caches()  # an earlier test may have left the programs there
     with jax.log_compiles():
         run_on(fw, 2, lambda: d2l.MLP(10, 8, 0.1), 8, 8, 5)
-    # An earlier test may have left the program in the cache of compiled programs.
     steps = "Compiling jit(train_step)", "Compiling jit(val_step)"
     compiled = [r for r in caplog.messages if r.startswith(steps)]
     assert len(compiled) == 4  # training and validation
