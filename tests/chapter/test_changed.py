@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from changed import changed_cases, changed_files
+from changed import Case, changed_cases, changed_files
 
 from book.records import store
 from book.text.book import Book
@@ -65,22 +65,25 @@ def test_outside_of_a_repository_nothing_is_known_to_have_changed(
     assert changed_files(repository) == set()
 
 
-@pytest.mark.parametrize("state, chosen", [("fresh", False), ("stale", True)])
-def test_a_stale_record_is_chosen(
-    state: str, chosen: bool, monkeypatch: pytest.MonkeyPatch
-):
+def pretend(
+    monkeypatch: pytest.MonkeyPatch, stale: set[Case], changed: set[str]
+) -> None:
+    """Say which records are stale, and which have changed since the base."""
+    monkeypatch.setattr(
+        store, "state", lambda _, *case: "stale" if case in stale else "fresh"
+    )
+    monkeypatch.setattr("changed.changed_files", lambda book: changed)
+
+
+def test_a_stale_record_is_chosen(monkeypatch: pytest.MonkeyPatch):
     book = Book(ROOT)
-    section = book.section("use-gpu")
-    monkeypatch.setattr(store, "states", lambda book: [(section, "jax", state)])
-    monkeypatch.setattr("changed.changed_files", lambda book: set())
-    assert changed_cases(book) == [(section, "jax")] * chosen
+    stale = {(book.section("use-gpu"), "jax")}
+    pretend(monkeypatch, stale, changed=set())
+    assert changed_cases(book) == [*stale]
 
 
 def test_a_changed_record_is_chosen(monkeypatch: pytest.MonkeyPatch):
     book = Book(ROOT)
     section = book.section("use-gpu")
-    cases = [(section, tab, "fresh") for tab in book.tabs]
-    monkeypatch.setattr(store, "states", lambda book: cases)
-    changed = {f"outputs/cpu/mxnet/{section.name}.ipynb"}
-    monkeypatch.setattr("changed.changed_files", lambda book: changed)
+    pretend(monkeypatch, set(), {f"outputs/cpu/mxnet/{section.name}.ipynb"})
     assert changed_cases(book) == [(section, "mxnet")]
