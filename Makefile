@@ -142,7 +142,7 @@ help:  ## this list
 
 ## Test it
 
-test: system lint check test-book test-site test-d2l test-chapter  ## the core of everything, in about 12 minutes
+test: system lint check test-book test-site test-d2l test-chapter  ## the core of everything, in about 17 minutes
 
 test-all:  ## everything: all pages, decks, sections, PDFs, and what depends on speed
 	@$(MAKE) test ALL=1
