@@ -3,7 +3,7 @@
     make test-chapter, or: python -m pytest tests/chapter -k "use-gpu and jax"
 
 These are a few sections and what is stale, or what changed if pytest has `--changed`.
-`test_notebooks.py` compares all sections with their records. The framework environments
+`test_hosted.py` compares all sections with their records. The framework environments
 are built when a test that needs them is chosen.
 """
 
