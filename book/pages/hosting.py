@@ -11,7 +11,7 @@ from book.base.errors import BookError
 from book.text.book import Book
 
 WHERE = "config.ini, [publish]"
-# What each setting has to be, and what it is not otherwise.
+# For each setting, the pattern that it must match, and what an error asks for.
 RULES = {
     "repository": (
         re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+"),

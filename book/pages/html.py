@@ -47,8 +47,8 @@ def build(book: Book) -> Path:
     notes = book.root / build_paths.HTML_NOTES
     notes.unlink(missing_ok=True)
     with replace_folder(book.root / build_paths.HTML) as new:
-        write_site(book, new)
-    lines = store.notes(store.states(book))
+        written = write_site(book, new)
+    lines = store.notes(state for each in written.values() for state in each.states)
     write_whole(notes, "".join(f"{line}\n" for line in lines))
     index = book.root / build_paths.HTML / f"{book.config.build['index']}.html"
     write_whole(stamp, f"{built_from}\n{index.relative_to(book.root)}\n")
@@ -58,10 +58,11 @@ def build(book: Book) -> Path:
 # The site
 
 
-def write_site(book: Book, folder: Path) -> None:
+def write_site(book: Book, folder: Path) -> dict[str, Written]:
     """Write the pages of a book, and the files that they load, to a new folder.
 
     The pages have buttons for the notebooks, decks and PDFs that the folder holds.
+    Returns what was written for each section.
     """
     settings = hosting.load(book)
     shown = buttons.for_book(book, settings, buttons.files_in(folder))
@@ -76,6 +77,7 @@ def write_site(book: Book, folder: Path) -> None:
     files.write_static(book, machines, folder / "_static")
     _write_data(book, written, folder / "_static")
     _write_images(book, written, folder / "_images")
+    return written
 
 
 def _write_data(book: Book, written: dict[str, Written], folder: Path) -> None:
@@ -193,6 +195,7 @@ def _written(article: Article) -> Written:
         description=_shortened(article.first_text()),
         figures=[str(f.relative_to(book.root)) for f in article.figures],
         images=article.images,
+        states=[*store.states(book, article.section)],
     )
 
 

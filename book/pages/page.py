@@ -21,6 +21,7 @@ from book.base.paths import STATIC
 from book.pages.buttons import Buttons
 from book.pages.search import Title
 from book.pages.site import address
+from book.records.store import RecordState
 from book.render.templates import render_template
 from book.render.texts import attribute
 from book.text.book import Book
@@ -43,7 +44,8 @@ class Written:
     `above` and `below` are its HTML above and below the buttons of the page. `records`
     are its entries for search, `referred` lists the places on other pages that it links
     to, and `previews` and `solutions` map ids to HTML. `figures` are the paths of its
-    pictures, and `images` the pictures that its cells drew.
+    pictures, `images` the pictures that its cells drew, and `states` the states of its
+    records.
     """
 
     above: str
@@ -57,6 +59,7 @@ class Written:
     description: str
     figures: list[str]
     images: dict[str, bytes]
+    states: list[RecordState]
 
 
 class Pages:

@@ -16,7 +16,7 @@ from book.pages.site import id_of_work
 from book.text.blocks import Equation, Figure, Heading, Prose, References, Table
 
 OPENING = '<div><p class="previewed-title">{}</p>{}</div>'
-# What a preview leaves out: the TeX of equations, links (but not their texts), the
+# A preview leaves out the TeX of equations, links (but not their texts), the
 # settings of images and interactive figures. It is for any page of the site.
 LEFT_OUT = re.compile(
     r'<annotation.*?</annotation>| <a class="headerlink".*?</a>|</?a\b[^>]*>'

@@ -309,8 +309,9 @@ export const open = async (signal, experiment) => {
 };
 
 /**
- * Return a function that runs one experiment at a time, until the reader presses `stop` or
- * hides the page, and says in `status` how it goes. `failed`(error, signal) tells of an end.
+ * Return a function that runs one experiment at a time, shows its progress in `status`, and
+ * ends it when the reader presses `stop` or hides the page. If an experiment ends early, the
+ * function calls `failed` with the error and the signal that carries the reason.
  */
 export const runner = ({ status, stop, failed }) => {
   let last = new AbortController();

@@ -186,7 +186,7 @@ export const tableBox = (table, name) => {
   return make("div", { class: "numbers", ...label }, table);
 };
 
-// What follows adds to `shows` functions that set an element to a state.
+// The functions below add functions to `shows` that set an element to a state.
 
 const field = (spec, control, change, shows) => {
   const set = (value) => change(control.id, value);

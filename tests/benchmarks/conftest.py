@@ -1,4 +1,4 @@
-"""A copy of what the stored plans follow from."""
+"""A copy of the files from which the stored plans are made."""
 
 import shutil
 from pathlib import Path

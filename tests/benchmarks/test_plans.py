@@ -50,7 +50,7 @@ CARDS, LIBRARY, PINS = "d2l/cards.csv", "d2l/jax.py", "environments/plans.txt"
         (PINS, "jax-cuda12-plugin==", "jax-cuda12-plugin==1", True),
         (LIBRARY, '"""Return the memory that XLA plans', '"""Return the bytes', False),
         (LIBRARY, "class SGD", "class Descent", False),
-        # What the compiler does not get
+        # Data that do not reach the compiler
         (CARDS, "T4,blocks,16", "T4,sockets,1,,assumed\nT4,blocks,15", False),
         (CARDS, "T4,pcie,16", "T4,pcie,15", False),
     ],

@@ -76,7 +76,7 @@ class Framework:
 
     @property
     def elsewhere(self) -> Any:
-        """A device that can be told from the CPU, if need be one without data."""
+        """A device other than the CPU; without a GPU, one that may hold no data."""
         return self.second
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Checkpoints of what only JAX has: random keys, and memory that is used again."""
+"""Checkpoints of features that only JAX has: random keys and donated memory."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Ranks in new interpreters: results, errors, ends, and that nothing is left.
+"""Ranks in new interpreters: their results and errors, and how they are cleaned up.
 
 The launcher is the same for all frameworks; `test_ranks.py` starts it through each.
 """

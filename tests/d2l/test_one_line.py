@@ -29,7 +29,7 @@ def classifier(d2l):
 
 # Settings
 
-# What a setting must be, and values that it refuses.
+# The values that a setting allows, and some that it refuses.
 REFUSED = {
     "max_epochs": ("0, 1, 2, ...", [2.5, 2.0, "2", None, -1, [1], np.float32(1), True]),
     "num_gpus": ("0, 1, 2, ...", [-1, 1.5, 1.0, "1", None, [1], np.float64(1)]),

@@ -16,7 +16,7 @@ RECORDS = Path(__file__).parents[2] / "outputs" / "cpu"
 def test_an_error_is_one_line_and_the_program_goes_on(d2l, fw, capsys, message):
     with d2l.show_error():
         raise RuntimeError(message)
-    # MXNet says last what is wrong, behind the places in its own code
+    # MXNet names the mistake last, after the places in its own code
     line = "second" if fw.tab == "mxnet" else "first"
     expected = line if "first" in message else message.strip()
     assert capsys.readouterr().out == f"{expected}\n"

@@ -1,4 +1,4 @@
-"""What JAX's compiler plans for GPUs, and the models of the stored plans."""
+"""Memory plans of JAX's compiler for GPUs, and the models behind the stored plans."""
 
 import csv
 import importlib.util

@@ -1,4 +1,4 @@
-"""What is TensorFlow's alone: scopes, traces, data sets, recomputing."""
+"""Features that only TensorFlow has: scopes, traces, datasets, recomputation."""
 
 # Sections set attributes of classes.
 # mypy: disable-error-code="attr-defined,misc,method-assign"

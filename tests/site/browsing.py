@@ -52,7 +52,7 @@ TOUCH_SCREEN = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
 SCREENS: dict[str, dict[str, Any]] = {
     "light": {"color_scheme": "light"},
     "dark": {"color_scheme": "dark"},
-    # What shows on hover elsewhere is always there.
+    # Buttons that elsewhere appear on hover are always visible here.
     "phone": TOUCH_SCREEN,
 }
 

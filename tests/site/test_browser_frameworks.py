@@ -1,4 +1,4 @@
-"""The choice of a framework: right in every set, by bar, address and key, and still."""
+"""Choosing a framework by bar, address or key sets every tab, and nothing moves."""
 
 from functools import partial
 from pprint import pformat

@@ -166,7 +166,7 @@ def test_in_print_there_are_none(open_page: Visitor):
 def test_every_link_of_the_folder_leads_somewhere(folder: Path):
     pages = {path: parsed(path.read_text("utf-8")) for path in folder.rglob("*.html")}
     assert len(pages) > len(PAGES)
-    # What a page for missing pages refers to begins at the host's root.
+    # The addresses on a page for missing pages begin at the root of the host.
     elements = "a[href], link[href], script[src], img[src]"
     assert lost_links(pages, elements, folder.parent) == []
 

@@ -233,7 +233,7 @@ def marked(page: Page) -> set[str]:
     [
         ("copy tensors", {"copy", "tensor"}, {}),
         ("copy tensor", {"tensors"}, {}),
-        # Words that say nothing
+        # Words without a meaning of their own
         ("out of memory", {"memory"}, {"of"}),
         # Names, whole and by their parts
         *((name, {"try_gpu"}, {}) for name in ("try gpu", "TRY_GPU()", "d2l.try_gpu")),
