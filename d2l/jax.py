@@ -788,6 +788,12 @@ Trainer.devices = Setting(
     are_devices,
 )
 
+Trainer.gpus = property(
+    lambda self: [d for d in self.devices if d in first_gpus(num_gpus())],
+    lambda self, gpus: setattr(self, "devices", gpus or [cpu()]),
+    doc="The GPUs among `devices`; an empty list on a CPU.",
+)
+
 Trainer.device = None
 
 
@@ -3825,4 +3831,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 8365b7e7a6155130, with the contents de4a9d5d5056b65e.
+# Generated from e0374f7d141028cd, with the contents db89745f97a58299.

@@ -772,6 +772,12 @@ Trainer.devices = Setting(
     are_devices,
 )
 
+Trainer.gpus = property(
+    lambda self: [d for d in self.devices if d in first_gpus(num_gpus())],
+    lambda self, gpus: setattr(self, "devices", gpus or [cpu()]),
+    doc="The GPUs among `devices`; an empty list on a CPU.",
+)
+
 Trainer.device = None
 
 
@@ -3447,4 +3453,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 076beb556c8bf87b, with the contents 11441e07ff8cfa96.
+# Generated from 161c839a866979a3, with the contents 8a4d7eba5e985123.

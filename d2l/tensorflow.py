@@ -752,6 +752,12 @@ Trainer.devices = Setting(
     are_devices,
 )
 
+Trainer.gpus = property(
+    lambda self: [d for d in self.devices if d in first_gpus(num_gpus())],
+    lambda self, gpus: setattr(self, "devices", gpus or [cpu()]),
+    doc="The GPUs among `devices`; an empty list on a CPU.",
+)
+
 Trainer.device = None
 
 
@@ -3628,4 +3634,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 13ac241780cef98b, with the contents 220a9c8f5efd6bad.
+# Generated from 2a7198a55f0b6163, with the contents 0d7c2c4b6f6b1bfe.

@@ -722,6 +722,12 @@ Trainer.devices = Setting(
     are_devices,
 )
 
+Trainer.gpus = property(
+    lambda self: [d for d in self.devices if d in first_gpus(num_gpus())],
+    lambda self, gpus: setattr(self, "devices", gpus or [cpu()]),
+    doc="The GPUs among `devices`; an empty list on a CPU.",
+)
+
 Trainer.device = None
 
 
@@ -3677,4 +3683,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from e3b2b9756a11a4f2, with the contents 556b3ce0e647ea6c.
+# Generated from 8c8fb0cd1a2a2da2, with the contents fabdc35fd33b2ca9.

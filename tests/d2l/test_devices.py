@@ -61,6 +61,63 @@ def test_more_gpus_than_there_are(d2l, fw, monkeypatch, there):
     assert trainer.devices == ([fw.second] if there else [d2l.cpu()])
 
 
+def test_gpus_are_the_devices_that_are_gpus(d2l, fw, fake_gpu):
+    trainer = d2l.Trainer(max_epochs=1, devices=[fake_gpu])
+    assert trainer.gpus == [fake_gpu]
+    fw.fit(trainer, d2l.MLP(10, 8, 0.1), d2l.Digits(batch_size=1437))
+    assert trainer.gpus == [fake_gpu]
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_devices_of_a_cpu_are_no_gpus(d2l, fw, monkeypatch, n):
+    fw.pretend(monkeypatch)
+    assert d2l.Trainer(max_epochs=1, devices=d2l.try_devices(n)).gpus == []
+
+
+@pytest.mark.parametrize("num_gpus", [0, 1])
+@pytest.mark.parametrize("own", ["", "__init__"])
+def test_a_trainer_patched_as_in_the_original_book_trains(
+    d2l, fw, monkeypatch, own, num_gpus
+):
+    fw.pretend(monkeypatch, *[fw.second] * num_gpus)
+    copy = getattr(d2l, "to", d2l.move_to)  # TensorFlow has no `to`
+    places: list[list] = []
+
+    def __init__(self, max_epochs, num_gpus=0, gradient_clip_val=0):
+        self.save_hyperparameters()
+        self.gpus = [d2l.gpu(i) for i in range(min(num_gpus, d2l.num_gpus()))]
+
+    def prepare_batch(self, batch):
+        places.append(self.gpus)
+        if self.gpus:
+            batch = [copy(a, self.gpus[0]) for a in batch]
+        return batch
+
+    def prepare_model(self, model):
+        model.trainer = self
+        model.board.xlim = [0, self.max_epochs]
+        if self.gpus and fw.tab == "pytorch":
+            model.to(self.gpus[0])
+        elif self.gpus:
+            model.collect_params().reset_ctx(self.gpus[0])
+            model.set_scratch_params_device(self.gpus[0])
+        self.model = model
+
+    patches = [prepare_batch]
+    if own:
+        patches.append(__init__)
+    if fw.tab in ("pytorch", "mxnet"):
+        patches.append(prepare_model)
+    for method in patches:
+        monkeypatch.setattr(d2l.Trainer, method.__name__, method)
+    trainer = d2l.Trainer(1, num_gpus)
+    fw.fit(trainer, d2l.MLP(10, 8, 0.1), d2l.Digits(batch_size=1437))
+    assert [*map(str, places[0])] == [str(fw.second)] * num_gpus
+    assert {*map(str, map(fw.device, fw.params(trainer)))} == {
+        str(fw.second if num_gpus else d2l.cpu())
+    }
+
+
 def places(fw, tree):
     """Return the devices of the tensors in nested dicts and sequences."""
     if isinstance(tree, dict):
