@@ -9,6 +9,7 @@ matplotlib draws; here an image passes as it is or is refused.
 import base64
 import functools
 import io
+import math
 import re
 from collections.abc import Iterator
 from xml.etree import ElementTree
@@ -37,6 +38,19 @@ FUNCTIONS = {
     *("translate", "translatex", "translatey", "scale", "scalex", "scaley"),
 }
 BLOCKS = ("{} block", "[] block", "() block")
+# In pixels. Programs that draw a picture need memory for each of its pixels.
+LONGEST_SIDE = 5_000
+INCH = 96
+PIXELS = {
+    **{"": 1, "px": 1, "%": 1, "pt": INCH / 72, "pc": INCH / 6},
+    **{"in": INCH, "cm": INCH / 2.54, "mm": INCH / 25.4},
+}
+LENGTH = re.compile(r"\s*([0-9.]+(?:e[-+]?[0-9]+)?)([a-z%]*)\s*", re.IGNORECASE)
+CSS_SIZES = {
+    f"{limit}{side}"
+    for limit in ("", "min-")
+    for side in ("width", "height", "inline-size", "block-size")
+}
 
 
 def problem_with_image(kind: str, data: object) -> str:
@@ -48,10 +62,12 @@ def problem_with_image(kind: str, data: object) -> str:
     try:
         content = base64.b64decode("".join(data.split()), validate=True)
         is_of_kind = content.startswith(FIRST_BYTES[kind])
-        is_good = is_of_kind and min(imagesize.get(io.BytesIO(content))) > 0
+        sides = imagesize.get(io.BytesIO(content)) if is_of_kind else (0, 0)
     except (KeyError, ValueError):
-        is_good = False
-    return "" if is_good else "is broken"
+        sides = 0, 0
+    if min(sides) <= 0:
+        return "is broken"
+    return _problem_with_size(max(sides))
 
 
 def _problem_with_svg(svg: str) -> str:
@@ -64,7 +80,32 @@ def _problem_with_svg(svg: str) -> str:
         return "is broken"
     if root.tag != f"{NAMESPACE}svg":
         return "is not an SVG"
-    return next(_problems(root), "")
+    return next(_problems(root), "") or _problem_with_size(_longest_side(root))
+
+
+def _problem_with_size(longest_side: float) -> str:
+    if longest_side <= LONGEST_SIDE:
+        return ""
+    return f"has a side of more than {LONGEST_SIDE:,} pixels; draw it smaller"
+
+
+def _longest_side(root: ElementTree.Element) -> float:
+    """Return the longest side of an SVG in pixels, infinity if it is in no known unit.
+
+    The box of what it draws counts as well: it is the size if no other is given.
+    """
+    box = re.split(r"[\s,]+", root.get("viewBox", "").strip())[2:]
+    sizes = [root.get("width", "0"), root.get("height", "0"), *box]
+    return max(_pixels(size) for size in sizes)
+
+
+def _pixels(length: str) -> float:
+    """Return a length such as `100pt` in pixels, or infinity if it is not valid."""
+    found = LENGTH.fullmatch(length)
+    try:
+        return float(found[1]) * PIXELS[found[2].lower()] if found else math.inf
+    except (KeyError, ValueError):
+        return math.inf
 
 
 def _problems(root: ElementTree.Element) -> Iterator[str]:
@@ -73,7 +114,7 @@ def _problems(root: ElementTree.Element) -> Iterator[str]:
         if name not in ELEMENTS:
             yield f"holds <{_short(name)}>"
         if name == "style" and not _is_safe_css("".join(element.itertext())):
-            yield "has a style sheet that refers to something outside"
+            yield "has a style sheet that sets sizes or refers to something outside"
         for attribute, value in element.items():
             if not _is_safe(name, attribute, value):
                 yield f"holds {_short(attribute)}='{_short(value)}'"
@@ -100,11 +141,16 @@ def _is_safe(element: str, attribute: str, value: str) -> bool:
 
 @functools.cache  # plots repeat a few styles thousands of times
 def _is_safe_css(css: str) -> bool:
-    """Return whether a style has only known functions and local addresses."""
+    """Return whether a style has only known functions, local addresses and no sizes.
+
+    A size would replace those in the attributes of the SVG.
+    """
     waiting = tinycss2.parse_component_value_list(css, skip_comments=True)
     while waiting:
         token = waiting.pop()
         if token.type in ("at-keyword", "error"):
+            return False
+        if token.type == "ident" and token.lower_value in CSS_SIZES:
             return False
         if token.type == "url" and not token.value.startswith("#"):
             return False

@@ -175,6 +175,71 @@ def test_pixels_are_of_the_kind_that_they_claim(kind: str, data: str, passes: bo
     assert problem_with_image(kind, data) == ("" if passes else "is broken")
 
 
+TOO_LARGE = "has a side of more than 5,000 pixels; draw it smaller"
+NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
+
+
+@pytest.mark.timing
+def test_a_long_size_is_checked_quickly():
+    start = time.monotonic()
+    problem_with_image(SVG, f"<svg {NAMESPACE} width='{'1' * 10**6}!'/>")
+    assert time.monotonic() - start < 60
+
+
+@pytest.mark.parametrize(
+    "size, passes",
+    [
+        ("", True),
+        ('width="252pt" height="180.5" viewBox="0 0 252 180.5"', True),
+        ('width="100%" height="25.4mm"', True),
+        ('viewBox="0,0 4e3,5000"', True),
+        ('width="1000000000" height="1000000000"', False),
+        ('width="1e9px" height="1"', False),
+        ('height="1E9"', False),
+        ('width="5001"', False),
+        ('width="3751pt"', False),
+        ('width="53in"', False),
+        ('width="1e9999"', False),
+        ('width="nan"', False),
+        ('width="calc(1px)"', False),
+        ('width="9em"', False),
+        ('viewBox="0 0 1000000000 1000000000"', False),
+        ('width="9" height="9" viewBox="0 0 9 1e5"', False),
+    ],
+)
+def test_an_svg_that_nobody_has_the_memory_to_draw_is_refused(size: str, passes: bool):
+    expected = "" if passes else TOO_LARGE
+    assert problem_with_image(SVG, f"<svg {NAMESPACE} {size}/>") == expected
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '<g style="width: 1e9px"/>',
+        "<style>svg { height: 1000000000px }</style>",
+        "<style>svg { MIN-width: 1000000000px }</style>",
+        "<style>svg { inline-size: 1000000000px }</style>",
+    ],
+)
+def test_styles_set_no_sizes(content: str):
+    assert "width" in problem(content) or "sets sizes" in problem(content)
+    assert problem('<path style="stroke-width: 2; line-height: 1"/>') == ""
+
+
+def pixels(width: int, height: int) -> str:
+    """A PNG that says that it has this size."""
+    png = base64.b64decode(PNG)
+    sides = width.to_bytes(4, "big") + height.to_bytes(4, "big")
+    return base64.b64encode(png[:16] + sides + png[24:]).decode()
+
+
+def test_a_png_of_few_bytes_and_many_pixels_is_refused():
+    assert problem_with_image("image/png", pixels(5_000, 1)) == ""
+    for size in ((5_001, 1), (10**9, 10**9)):
+        found = problem_with_image("image/png", pixels(*size))
+        assert found == TOO_LARGE
+
+
 # In a notebook
 
 
