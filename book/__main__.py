@@ -130,10 +130,12 @@ def slides(options: argparse.Namespace) -> None:
 
 def publish(options: argparse.Namespace) -> None:
     """Make a folder for a static host and print its path, last of all."""
-    from book.publish.layout import build, push
+    from book.publish.layout import build, check_push, push
     from book.records import store
 
     book = _checked_book()
+    if options.push:
+        check_push(book)  # before minutes of work
     with locked(book.root / build_paths.PUBLISH_LOCK, "another process publishes"):
         folder = build(book, options.pdf)
         for line in store.notes(store.states(book)):

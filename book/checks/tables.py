@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from book.base.errors import BookError
+from book.base.errors import BookError, choices
 from book.checks.markup import bibliography_keys
 from book.checks.numbers import evaluate
 from book.facts.quantities import UNITS
@@ -86,8 +86,8 @@ def _cards(rows: dict[str, Row]) -> Iterator[str]:
             yield f"{where}: {row['card']} has '{name}' already; remove one"
         card[name] = _value(row)
         if name not in PROPERTIES:
-            known = ", ".join(PROPERTIES)
-            yield f"{where}: unknown property '{name}'; choose from {known}"
+            known = choices(name, PROPERTIES, "book/checks/tables.toml lists all")
+            yield f"{where}: unknown property '{name}'; {known}"
             continue
         unit, least, most = PROPERTIES[name]
         if row["unit"] != unit or not least <= card[name] <= most:

@@ -126,17 +126,26 @@ def _missing_page_context(book: Book, settings: Hosting) -> dict[str, Any]:
 # The branch of notebooks
 
 
+def check_push(book: Book, remote: str = "origin") -> Hosting:
+    """Return the settings, or raise a `BookError` if `push` would refuse."""
+    settings = hosting.load(book)
+    if not settings.repository:
+        raise BookError(
+            "no repository to push to; write repository = OWNER/NAME or omit PUSH=1",
+            hosting.WHERE,
+        )
+    _check_branch(book.root, settings, remote)
+    return settings
+
+
 def push(book: Book, folder: Path, remote: str = "origin") -> None:
     """Replace the branch of notebooks on `remote` with the notebooks in `folder`.
 
     The branch has only one commit, so that the repository does not grow. Raises a
-    `BookError` if the branch holds other files, or if git fails.
+    `BookError` if no repository is set, if the branch holds other files, or if git
+    fails.
     """
-    settings = hosting.load(book)
-    if not settings.repository:
-        report(f"publish: nothing is pushed, because {hosting.WHERE} has no repository")
-        return
-    _check_branch(book.root, settings, remote)
+    settings = check_push(book, remote)
     commit = _commit_notebooks(book.root, folder)
     target = f"refs/heads/{settings.branch}"
     _git(book.root, "push", "--quiet", "--force", remote, f"{commit}:{target}")

@@ -115,7 +115,7 @@ def _look_up(
     except UnicodeDecodeError:
         problem, record = "not a notebook", None
     if problem:
-        _warn(file, problem)
+        _warn(file.relative_to(book.root), problem)
         return "damaged", None
     return ("fresh" if record else "stale"), record
 

@@ -18,7 +18,7 @@ import d2lbook
 from d2lbook.config import Config
 
 from book.base import build_paths
-from book.base.errors import BookError
+from book.base.errors import BookError, choices
 from book.text.blocks import Block, Cell, Heading
 from book.text.section import Section
 from book.text.tabs import TAB_NAMES
@@ -109,8 +109,10 @@ class Book:
         if matches:
             names = " or ".join(section.name for section in matches)
             raise BookError(f"'{name}' is ambiguous; write {names}", "SECTION")
-        known = ", ".join(self.short_name(section) for section in self.sections)
-        raise BookError(f"unknown section '{name}'; choose from {known}", "SECTION")
+        short_names = [self.short_name(section) for section in self.sections]
+        folder = self.sections[-1].path.parent.relative_to(self.root)
+        known = choices(name, short_names, f"ls {folder} lists all")
+        raise BookError(f"unknown section '{name}'; {known}", "SECTION")
 
     def short_name(self, section: Section) -> str:
         """Return the last part of a section's name, or all if two share that part."""

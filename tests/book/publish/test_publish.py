@@ -9,13 +9,16 @@ from pathlib import Path
 import bs4
 import imagesize
 import pytest
+import yaml
 
+from book.__main__ import main
 from book.base.errors import BookError
 from book.pages import buttons, hosting
 from book.pages.hosting import Hosting
 from book.publish import layout
 from book.text.book import Book
 
+ROOT = Path(__file__).resolve().parents[3]
 INDEX = """\
 # A Made-Up Book
 
@@ -250,15 +253,20 @@ def git(folder: Path, *arguments: str) -> str:
 @pytest.fixture
 def repository(published: Path, tmp_path: Path) -> Path:
     """Return a remote repository from which the book was cloned."""
-    remote, root = tmp_path / "remote.git", published.parents[1]
-    git(tmp_path, "init", "--quiet", "--bare", "--initial-branch=main", str(remote))
+    remote = tmp_path / "remote.git"
+    make_remote(published.parents[1], remote)
+    return remote
+
+
+def make_remote(root: Path, remote: Path) -> None:
+    """Commit a file of the book in `root`, and push it to a new repository."""
+    git(root, "init", "--quiet", "--bare", "--initial-branch=main", str(remote))
     git(root, "init", "--quiet", "--initial-branch=main")
     (root / ".gitignore").write_text("_build\n")
     git(root, "add", "index.md", ".gitignore")
     git(root, "commit", "--quiet", "-m", "A book")
     git(root, "remote", "add", "origin", str(remote))
     git(root, "push", "--quiet", "origin", "main")
-    return remote
 
 
 def test_the_branch_holds_the_notebooks_that_buttons_open(
@@ -287,11 +295,43 @@ def test_a_branch_with_other_files_is_not_replaced(published: Path, repository: 
     assert git(repository, "rev-parse", "main") == tip
 
 
-def test_without_a_repository_nothing_is_pushed(
-    make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({}, "config.ini, [publish]: no repository to push to; write repository ="),
+        ({"repository": OURS, "branch": "main"}, "branch 'main' holds more than noteb"),
+    ],
+)
+def test_what_stops_a_push_is_found_before_anything_is_made(
+    make,
+    settings: dict[str, str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ):
-    layout.push(make(), tmp_path)
-    assert "nothing is pushed" in capsys.readouterr().err
+    root = make(**settings).root
+    make_remote(root, tmp_path / "remote.git")
+    monkeypatch.chdir(root)
+    assert main(["publish", "--pdf=0", "--push=1"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ") and message in line
+    assert not (root / "_build/publish").exists()
+
+
+@pytest.mark.parametrize(
+    "settings, given",
+    [({}, "0"), ({"repository": ""}, "0"), ({"repository": OURS}, "1")],
+)
+def test_the_workflow_pushes_only_with_a_repository(
+    make, settings: dict[str, str], given: str
+):
+    jobs = yaml.safe_load((ROOT / ".github/workflows/publish.yml").read_text())["jobs"]
+    (step,) = (s for s in jobs["build"]["steps"] if "make publish" in s.get("run", ""))
+    script = 'make() { echo "$@"; }\n' + step["run"]
+    command = ["bash", "-e", "-o", "pipefail", "-c", script]
+    said = subprocess.check_output(command, cwd=make(**settings).root, text=True)
+    assert said == f"publish PUSH={given}\n"
 
 
 def test_a_push_that_fails_is_reported_in_one_line(published: Path):

@@ -55,6 +55,17 @@ def test_a_section_is_found_by_the_last_part_of_its_name(make_book):
         book.section("two")
 
 
+def test_in_a_large_book_the_error_names_the_nearest_sections(make_book):
+    names = ["memory", "memories", "kernels", *(f"section-{n}" for n in range(20))]
+    book = make_book(**{name: f"# {name.title()}\n" for name in names})
+    with pytest.raises(BookError) as raised:
+        book.section("memoris")
+    assert str(raised.value) == (
+        "SECTION: unknown section 'memoris'; the nearest are memories, memory and"
+        " kernels; ls chapter lists all"
+    )
+
+
 def test_an_ambiguous_name_is_refused(make_book):
     book = make_book(one="# One\n", **{"more/one": "# Another\n"})
     assert book.section("chapter/more/one").name == "chapter/more/one"
