@@ -49,6 +49,19 @@ unknown := $(foreach name,$(filter-out $(SETTINGS) ALL TOGETHER SPREAD CI SHELL 
 ifneq ($(and $(filter 0,$(MAKELEVEL)),$(strip $(unknown))),)
 $(error $(firstword $(unknown)): unknown setting; make help lists them)
 endif
+# So is a setting that no command of the call takes. A command takes those that its recipe
+# passes on as options; the tests take ALL.
+settings := $(strip $(foreach name,$(SETTINGS) ALL,$(if $(call given,$(name)),$(name))))
+ifneq ($(and $(filter 0,$(MAKELEVEL)),$(settings)),)
+goals := $(or $(MAKECMDGOALS),$(.DEFAULT_GOAL))
+recipe_of = $(shell sed -n '\|^$(subst ','\'',$(1)):|,/^$$/p' $(firstword $(MAKEFILE_LIST)))
+comma := ,
+taken := $(filter $(SETTINGS),$(subst $(comma), ,$(foreach goal,$(goals),$(call recipe_of,$(goal))))) $(if $(filter test% system,$(goals)),ALL)
+ignored := $(filter-out $(taken),$(settings))
+ifneq ($(ignored),)
+$(error $(firstword $(ignored)): make $(goals) does not take this setting; make help says which commands do)
+endif
+endif
 
 ## Read the book
 
@@ -89,7 +102,7 @@ run: $(call built,book)  ## run what is stale, keep the outputs; TAB= SECTION= M
 		$(call option,MACHINE,machine) $(call option,JOBS,jobs) \
 		$(call option,PYTHON,python) $(call option,FORCE,force)
 
-export: $(call built,book)  ## write a folder that runs what is stale elsewhere; MACHINE=h200 TO= TAB= SECTION=
+export: $(call built,book)  ## write a folder to run stale sections elsewhere; MACHINE= TO= TAB= SECTION= FORCE=1
 	@$(BOOK) export $(call option,MACHINE,machine) $(call option,TAB,tab) \
 		$(call option,SECTION,section) $(call option,FORCE,force) \
 		$(call option,TO,to)

@@ -6,7 +6,7 @@ The kernels are the functions that the sections `kernels.md` and `tiles.md` defi
 file of `benchmarks/loops` times them in an interpreter with the framework, in turn with
 the framework's operations. The table of ratios is printed and kept in `_build/bench`.
 Times in an interpreter of kernels would say nothing about a GPU, so a machine without
-one gets a line that says so. `--python` needs a `--tab`, whose framework it has.
+one gets an error that says so. `--python` needs a `--tab`, whose framework it has.
 """
 
 import argparse
@@ -47,12 +47,12 @@ def main() -> int:
         options = _options()
         FOLDER.mkdir(parents=True, exist_ok=True)
         without = [tab for tab in options.tab if not report(tab, options)]
+        if without:
+            advice = "use a machine with one, and its Python as PYTHON="
+            raise BookError(f"no GPU for the kernels; {advice}", " ".join(without))
     except BookError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    if without:
-        tabs = ", ".join(without)
-        print(f"bench-kernels needs a GPU that runs the kernels; none for {tabs}")
     return 0
 
 
@@ -68,9 +68,11 @@ def _options() -> argparse.Namespace:
     options = parser.parse_args()
     for tab in options.tab:
         if tab not in LOOPS:
-            raise BookError(f"no kernels for '{tab}'; choose from {', '.join(LOOPS)}")
+            known = ", ".join(LOOPS)
+            raise BookError(f"no kernels for '{tab}'; choose from {known}", "TAB")
     if options.python and len(options.tab) > 1:
-        raise BookError("PYTHON= is for one framework; add TAB=, such as TAB=pytorch")
+        advice = "add TAB=, such as TAB=pytorch"
+        raise BookError(f"one Python has one framework; {advice}", "PYTHON")
     return options
 
 

@@ -6,8 +6,8 @@ A file of `benchmarks/loops` times all-reduces of several sizes on all GPUs, the
 training steps of a stack of linear layers with DDP, and the steps of the same shares on
 one GPU. The latency and the bandwidth of a link are fitted to the all-reduces. They
 predict the efficiency of weak and strong scaling if no communication is hidden. The
-table is printed and kept in `_build/bench`. A machine with too few GPUs gets a line
-that says so.
+table is printed and kept in `_build/bench`. A machine with too few GPUs gets an
+error that says so.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--python", type=arguments.path, help=needed)
     options = parser.parse_args()
     if options.gpus == 1:
-        raise BookError("one GPU has nothing to scale to; use GPUS=2 or more")
+        raise BookError("one GPU has nothing to scale to; use 2 or more", "GPUS")
     return options
 
 
@@ -73,11 +73,11 @@ def measure(python: Path, job: dict[str, Any]) -> dict[str, Any]:
 
 
 def report(found: dict[str, Any]) -> None:
-    """Print the table and keep it, or say that there are too few GPUs."""
+    """Print the table and keep it; raise a `BookError` if there are too few GPUs."""
     if "found" in found:
         needed, there = found["gpus"], found["found"]
-        print(f"bench-scaling needs {needed} GPUs; this machine has {there}")
-        return
+        advice = "use a machine with more, and its Python as PYTHON="
+        raise BookError(f"{needed} are needed, and {there} found; {advice}", "GPUS")
     text = table(found)
     print(text)
     FOLDER.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ import pytest
 
 FAILING = "#!/bin/sh\necho 'ImportError: no torch' >&2\nexit 1"
 NO_PYTHON = "no/python cannot be started: No such file or directory"
-ONE_PYTHON = "PYTHON= is for one framework; add TAB=, such as TAB=pytorch"
+ONE_PYTHON = "PYTHON: one Python has one framework; add TAB=, such as TAB=pytorch"
 
 
 @pytest.mark.parametrize(
@@ -21,9 +21,10 @@ ONE_PYTHON = "PYTHON= is for one framework; add TAB=, such as TAB=pytorch"
         ("trainer", "--tab=torch", "TAB: unknown tab 'torch'; choose from pytorch, "),
         ("trainer", "--python=", "PYTHON: '' is not a path"),
         ("kernels", "--python=python", ONE_PYTHON),
+        ("kernels", "--tab=x", "TAB: no kernels for 'x'; choose from pytorch, mxnet"),
         ("kernels", "--tab=jax --python=no/python", NO_PYTHON),
         ("kernels", "--tab=jax --python=FAILING", "the kernels of jax failed: Import"),
-        ("scaling", "--gpus=1", "one GPU has nothing to scale to; use GPUS=2 or more"),
+        ("scaling", "--gpus=1", "GPUS: one GPU has nothing to scale to; use 2 or more"),
         ("scaling", "--python=no/python", NO_PYTHON),
         ("scaling", "--python=FAILING", "the measurement of the scaling failed: Impo"),
     ],

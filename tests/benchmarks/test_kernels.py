@@ -69,10 +69,11 @@ def test_a_machine_without_a_gpu_gets_one_line(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(kernels, "measure", lambda *_: {"gpu": None})
     monkeypatch.setattr(kernels.environments, "python", lambda _: Path(sys.executable))
     monkeypatch.setattr(sys, "argv", ["kernels", "--tab", "pytorch,jax"])
-    assert kernels.main() == 0
-    assert capsys.readouterr().out == (
-        "bench-kernels needs a GPU that runs the kernels; none for pytorch, jax\n"
-    )
+    assert kernels.main() == 1
+    said = capsys.readouterr()
+    advice = "use a machine with one, and its Python as PYTHON="
+    assert said.err == (f"error: pytorch jax: no GPU for the kernels; {advice}\n")
+    assert said.out == ""
     assert not list(tmp_path.iterdir())
 
 

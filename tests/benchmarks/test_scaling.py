@@ -1,5 +1,6 @@
 """Tests of the bench of scaling without GPUs: the fit, the table, the messages."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,9 +48,13 @@ def test_the_table_has_predictions_beside_measurements(found):
 
 def test_too_few_gpus_get_one_line(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(scaling, "FOLDER", tmp_path)
-    scaling.report({"found": 1, "gpus": 4})
-    expected = "bench-scaling needs 4 GPUs; this machine has 1\n"
-    assert capsys.readouterr().out == expected
+    monkeypatch.setattr(scaling, "measure", lambda *_: {"found": 1, "gpus": 4})
+    monkeypatch.setattr(sys, "argv", ["scaling", "--python", "python"])
+    assert scaling.main() == 1
+    said = capsys.readouterr()
+    advice = "use a machine with more, and its Python as PYTHON="
+    assert said.err == f"error: GPUS: 4 are needed, and 1 found; {advice}\n"
+    assert said.out == ""
     assert not list(tmp_path.iterdir())
 
 

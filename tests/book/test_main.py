@@ -281,7 +281,8 @@ def test_settings_are_not_expanded(tmp_path: Path):
     assert len(settings) > 10
     touched = tmp_path / "touched"
     given = [f"{name}=$(shell touch {touched})" for name in settings]
-    assert make("help", *given).returncode == 0
+    commands = re.findall(r"^([a-z-]+):.*\n(?:\t.*\n)*?\t.*call opt", makefile, re.M)
+    assert make("--dry-run", *commands, *given).returncode == 0
     assert not touched.exists()
 
 

@@ -98,13 +98,57 @@ def test_an_unknown_setting_is_refused(given: str):
 
 def test_settings_and_variables_of_other_programs_are_accepted():
     others = ("CHROME_PATH=/chrome", "CI=true", "JAX_PLATFORMS=cpu")
-    done = make("help", "TAB=$(x)", "ALL=1", *others)
+    done = make("run", "test-book", "TAB=$(x)", "ALL=1", *others)
     assert done.returncode == 0 and done.stderr == ""
 
 
 def test_another_make_may_give_variables_of_its_own():
-    done = make("help", MAKELEVEL="1", MAKEFLAGS=" -- V=1")
+    done = make("help", MAKELEVEL="1", MAKEFLAGS=" -- V=1 TAB=jax")
     assert done.returncode == 0 and done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "call, ignored",
+    [
+        ("html TAB=jax", "TAB"),
+        ("TAB=jax", "TAB"),
+        ("lib check SECTION=trainer", "SECTION"),
+        ("pdf TAB=jax SECTION=trainer", "SECTION"),
+        ("serve PORT=80 TAB=jax", "TAB"),
+        ("bench-kernels GPUS=2", "GPUS"),
+        ("html ALL=1", "ALL"),
+        ("x'/y TAB=jax", "TAB"),
+    ],
+)
+def test_a_setting_that_no_command_of_the_call_takes_is_refused(
+    call: str, ignored: str
+):
+    done = make(*call.split())
+    assert done.returncode == 2 and done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    goals = " ".join(word for word in call.split() if "=" not in word) or "html"
+    assert f"*** {ignored}: make {goals} does not take this setting; " in line
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *("run lib TAB=jax", "lib run TAB=jax", "test ALL=1", "test-d2l-jax ALL=1"),
+        *("system test-book ALL=1", "check test-site ALL=1", "lock"),
+        "test-wheel TAB=jax PYTHON=python3.13 OLDEST=",
+    ],
+)
+def test_a_setting_that_one_command_of_the_call_takes_is_accepted(call: str):
+    done = make(*call.split())
+    assert done.returncode == 0 and done.stderr == ""
+
+
+def test_help_names_the_settings_that_each_command_takes():
+    rule = re.compile(r"^([a-z0-9-]+):.*  ## (.*)\n((?:\t.*\n)*)", re.MULTILINE)
+    rules = rule.findall(read("Makefile"))
+    named = {name: set(re.findall(r"\b([A-Z]+)=", text)) for name, text, _ in rules}
+    taken = {name: set(re.findall("option,([A-Z]+)", code)) for name, _, code in rules}
+    assert len(rules) > 30 and named == taken
 
 
 def test_help_explains_every_setting():
