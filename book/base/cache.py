@@ -8,13 +8,16 @@ import os
 import pickle
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from book.base.errors import BookError
+from book.base.progress import Progress
 from book.runner.files import write_bytes_whole
 
 Value = TypeVar("Value")
 Item = TypeVar("Item")
+
+POLL_SECONDS = 0.1
 
 
 def digest(parts: Iterable[str | bytes]) -> str:
@@ -60,22 +63,29 @@ class Cache:
             write_bytes_whole(file, pickle.dumps(value))
         return value
 
-    def fill(self, make: Callable[[Item], object], items: Sequence[Item]) -> None:
+    def fill(
+        self, make: Callable[[Item], object], items: Sequence[Item], title: str
+    ) -> None:
         """Call `make`, which caches values, for each item on all processors.
 
         Nothing is done if there are values from an earlier build. An error is left to
-        whoever asks for the value.
+        whoever asks for the value. `title` says what the progress counts.
         """
         if not self.is_new:
             return
         count = os.cpu_count() or 1
         fork = multiprocessing.get_context("fork")
         shares = [items[first::count] for first in range(count)]
-        processes = [fork.Process(target=_call, args=(make, s)) for s in shares]
+        done = fork.Value("i", 0)
+        calls = [(make, share, done) for share in shares]
+        processes = [fork.Process(target=_call, args=call) for call in calls]
         for process in processes:
             process.start()
-        for process in processes:
-            process.join()
+        with Progress(title, len(items)) as progress:
+            for process in processes:
+                while process.is_alive():
+                    process.join(POLL_SECONDS)
+                    progress.reach(done.value)
 
     def forget_others(self) -> None:
         """Remove all values that this object has not returned."""
@@ -85,7 +95,10 @@ class Cache:
                     file.unlink()
 
 
-def _call(make: Callable[[Item], object], items: Sequence[Item]) -> None:
+def _call(make: Callable[[Item], object], items: Sequence[Item], done: Any) -> None:
+    """Call `make` for each item, and add them to the number of those that are done."""
     with contextlib.suppress(BookError, KeyboardInterrupt):
         for item in items:
             make(item)
+            with done.get_lock():
+                done.value += 1

@@ -122,6 +122,7 @@ def _compile(target: Path, sources: Sequence[str]) -> Path:
     try:
         if target.exists():
             shutil.copy(target, draft)
+        report(f"pinning the environment {target.stem}")
         _uv(
             f"the requirements of {target.stem} cannot be resolved",
             *("pip", "compile", *sources),

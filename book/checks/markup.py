@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from pygments.lexers import get_all_lexers
 
+from book.base.progress import counted
 from book.checks import numbers
 from book.library.figures import is_interactive
 from book.text.blocks import Block, Cell, Contents, Figure, Heading, References
@@ -66,7 +67,7 @@ def problems(book: Book) -> Iterator[str]:
     if bib_keys is None:
         names = book.config.pdf["bibfile"]
         yield f"{names} is missing; restore it, or correct `bibfile` in config.ini"
-    for section in book.sections:
+    for section in counted(book.sections, "reading sections"):
         if not section.text.strip():
             yield f"{section.at(1)}: the page is empty; write something"
             continue

@@ -7,6 +7,7 @@ wrong, and how to mend it.
 from collections.abc import Callable, Iterable
 
 from book.base.errors import BookError
+from book.base.progress import counted
 from book.checks import (
     cells,
     covers,
@@ -49,7 +50,7 @@ def check(book: Book) -> None:
     Those with which it is not built come first, and alone.
     """
     check_for_build(book)
-    _apply(FOR_AUTHORS, book)
+    _apply(counted(FOR_AUTHORS, "applying rules"), book)
 
 
 def _apply(rules: Iterable[Rule], book: Book) -> None:

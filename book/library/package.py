@@ -16,6 +16,7 @@ from pathlib import Path
 from book.base import build_paths
 from book.base.cache import digest
 from book.base.errors import BookError
+from book.base.progress import counted
 from book.library import figures
 from book.runner.files import write_whole
 from book.text.book import Book
@@ -209,7 +210,7 @@ def _outdated_files(book: Book) -> dict[Path, str]:
     texts = {book.config.library["version_file"]: version_file(book)}
     if text := figures.generate(book.root, cards(book)):
         texts[str(folder(book).relative_to(book.root) / figures.FILE)] = text
-    for tab in book.tabs:
+    for tab in counted(book.tabs, "making libraries"):
         if tab in book.config.library:
             texts[_lib_file(book, tab)] = _cached(book, tab)
     paths = {book.root / name: text for name, text in texts.items() if name}

@@ -17,13 +17,13 @@ from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
-from tqdm import tqdm
 
 from book import merge
 from book.base import build_paths
 from book.base.drawing import draw_png, shown_size
 from book.base.errors import BookError
 from book.base.files import locked
+from book.base.progress import counted
 from book.library import package
 from book.notebooks import archive, standalone
 from book.notebooks.markdown import Writer
@@ -126,9 +126,7 @@ def _notebook_files(
 ) -> archive.Files:
     """Return the notebooks of each kind under their paths, and show the progress."""
     files: archive.Files = {}
-    bar = tqdm(chosen, unit=" notebooks", disable=not sys.stderr.isatty())
-    for section, tab in bar:
-        bar.set_description(f"{tab}: {section.name}")
+    for section, tab in counted(chosen, "making notebooks"):
         for kind in KINDS:
             path = names.notebook(edition.book, section, tab, kind)
             notebook = edition.notebook(section, tab, kind)

@@ -12,6 +12,7 @@ from d2lbook import notebook as d2l_notebook
 from nbformat import NotebookNode
 
 from book.base import build_paths
+from book.base.progress import counted
 from book.records import store
 from book.runner.files import write_whole
 from book.text.book import Book
@@ -26,7 +27,7 @@ def write(book: Book) -> Path:
     eval_dir = book.root / build_paths.BUILD / "eval"
     folders = {tab: eval_dir.with_name(f"eval_{tab}") for tab in book.tabs}
     folders[book.tabs[0]] = eval_dir
-    for section in book.sections:
+    for section in counted(book.sections, "laying notebooks"):
         for tab, folder in folders.items():
             notebook = _notebook(book, section, tab)
             text = nbformat.writes(notebook) if notebook else ""

@@ -12,6 +12,7 @@ from book import merge
 from book.base import build_paths
 from book.base.errors import BookError
 from book.base.files import replace_folder
+from book.base.progress import counted
 from book.facts.marked_numbers import published_measurements
 from book.library import package
 from book.pages import buttons, files, hosting, previews, search, solutions
@@ -70,7 +71,7 @@ def write_site(book: Book, folder: Path) -> dict[str, Written]:
     machines = list(titles) or ["cpu"]
     written = write_articles(book, titles)
     pages = Pages(book, written, shown, machines, settings.site)
-    for section in book.sections:
+    for section in counted(book.sections, "writing pages"):
         page = folder / f"{section.name}.html"
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(pages.page(section), "utf-8")
@@ -133,10 +134,10 @@ def write_articles(book: Book, titles: dict[str, str]) -> dict[str, Written]:
         parts += _records(book, section)
         return cache.value(parts, lambda: _written(_article(site, section)))
 
-    cache.fill(article, others)
+    cache.fill(article, others, "making pages")
     found: dict[str, Written] = {}
     problems: list[str] = []
-    for section in others:
+    for section in counted(others, "making pages"):
         try:
             found[section.name] = article(section)
         except BookError as error:

@@ -20,6 +20,7 @@ from book.pages import names
 from book.pages.freshness import fingerprint
 from book.paper.markup import string
 from book.runner.files import write_bytes_whole, write_whole
+from book.runner.signals import report
 from book.text.book import Book
 
 # What Typst wrote, beside its document: a PDF or errors.
@@ -51,6 +52,7 @@ def build(book: Book, tab: str | None = None) -> Path:
         return pdf
     stamp.unlink(missing_ok=True)
     _write_document(edition, folder)
+    report(f"typesetting {pdf.name}")
     write_bytes_whole(pdf, _typeset(book, folder))
     write_whole(stamp, built_from)
     return pdf

@@ -22,6 +22,7 @@ from markdown_it.token import Token
 from book import merge
 from book.base.drawing import FAMILY
 from book.base.paths import TEMPLATES
+from book.base.progress import counted
 from book.facts.predictions import introduces
 from book.library.figures import is_explorable
 from book.merge import Item, Part, Run, TabSet
@@ -79,7 +80,7 @@ class Writer:
 
     def write(self) -> None:
         """Write the whole document."""
-        pages = "".join(map(self._page, self.edition.pages))
+        pages = "".join(map(self._page, counted(self.edition.pages, "writing pages")))
         if self.markup.cited and WORKS not in pages:
             pages += f"#head(1)[References]\n{WORKS}"
         pages = pages.replace(WORKS, "".join(self._works()))

@@ -21,6 +21,7 @@ from nbformat import NotebookNode
 
 from book.base import build_paths, environments
 from book.base.errors import BookError
+from book.base.progress import counted
 from book.records.cleaning import clean_outputs
 from book.records.fingerprint import fingerprint
 from book.records.validation import hash_of_outputs, problem_with_text
@@ -79,7 +80,7 @@ def state(book: Book, section: Section, tab: str, machine: str = "cpu") -> State
 
 def states(book: Book, *sections: Section) -> Iterator[RecordState]:
     """Yield the state of each record of some sections, or of all if none is named."""
-    for section in sections or book.sections:
+    for section in counted(sections or book.sections, "reading records"):
         for machine in machines(book):
             for tab in book.code_tabs(section):
                 yield section.name, tab, machine, state(book, section, tab, machine)
@@ -218,7 +219,7 @@ def _title(book: Book, machine: str) -> str:
     """Return the GPUs in a machine's fresh records; empty if it has no such record."""
     found = (
         _look_up(book, section, tab, machine)[1]
-        for section in book.sections
+        for section in counted(book.sections, "reading records")
         for tab in book.tabs
     )
     facts = (record.metadata.book for record in found if record is not None)

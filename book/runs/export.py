@@ -17,6 +17,7 @@ from nbformat import NotebookNode
 from book.base import build_paths
 from book.base.errors import BookError
 from book.base.files import locked, replace_folder
+from book.base.progress import counted
 from book.library import package
 from book.records import fingerprint, store, validation
 from book.runner import folder as exported
@@ -94,7 +95,7 @@ def _write_contents(
     others = shutil.ignore_patterns(SCRIPT, "__pycache__")
     shutil.copytree(RUNNER, draft / RUNNER.name, ignore=others)
     library = exported.library_digest(draft)
-    for section, tab in due:
+    for section, tab in counted(due, "writing notebooks"):
         origin = {
             **{"machine": machine, "framework": tab, "library": library},
             "fingerprint": fingerprint.fingerprint(book, section, tab),

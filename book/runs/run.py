@@ -21,6 +21,7 @@ from nbformat import NotebookNode
 from book.base import build_paths, environments
 from book.base.errors import BookError
 from book.base.files import locked
+from book.base.progress import counted
 from book.checks.numbers import wrong_quotations
 from book.library import package
 from book.records import fingerprint, store, validation
@@ -241,9 +242,10 @@ def plan(
     force: bool = False,
 ) -> list[tuple[Section, str]]:
     """Return the sections and tabs whose records are not fresh, or all if `force`."""
+    named = [book.section(name) for name in sections]
     return [
         (section, tab)
-        for section in ([book.section(s) for s in sections] or book.sections)
+        for section in counted(named or book.sections, "reading records")
         for tab in book.code_tabs(section)
         if tab in (tabs or book.tabs)
         and (force or store.state(book, section, tab, machine) != "fresh")

@@ -16,6 +16,7 @@ from book import merge
 from book.base import build_paths
 from book.base.errors import BookError
 from book.base.paths import STATIC
+from book.base.progress import counted
 from book.library import figures, package
 from book.pages import names
 from book.records import store
@@ -46,10 +47,10 @@ def build(
     chosen_tabs = [book.check_tab(tab) for tab in tabs or book.tabs]
     chosen_sections = [book.section(name) for name in sections or []] or book.sections
     words = Words(book)
+    chosen = [(section, tab) for section in chosen_sections for tab in chosen_tabs]
     decks = {
         names.deck(book, section, tab): deck(book, section, tab, words)
-        for section in chosen_sections
-        for tab in chosen_tabs
+        for section, tab in counted(chosen, "making decks")
     }
     if not any(decks.values()):
         raise BookError(

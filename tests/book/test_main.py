@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from book.__main__ import main
+from book.base import progress
 from book.checks import rules
 from book.records import store
 from book.text.book import Book
@@ -231,6 +232,42 @@ def test_a_build_hears_repeated_signals_once(make_book: Callable[..., Book]):
         assert error == "interrupted: finished work is kept\n"
         assert build.returncode == 130
         shutil.rmtree(book.root / "_build")
+
+
+@pytest.mark.parametrize(
+    "command, titles",
+    [
+        ("html", ["reading sections", "reading records", "making pages"]),
+        (
+            "pdf --tab=jax",
+            ["reading sections", "writing pages", "typesetting made-up-jax.pdf"],
+        ),
+        ("slides", ["reading sections", "making decks"]),
+        ("notebooks", ["reading sections", "making notebooks"]),
+        ("eval", ["reading sections", "reading records", "laying notebooks"]),
+        ("export --machine=h200", ["reading records", "writing notebooks"]),
+        ("publish --pdf=0", ["making notebooks", "making decks", "writing pages"]),
+        ("lib", ["making libraries"]),
+        ("check", ["applying rules"]),
+    ],
+)
+def test_a_command_that_takes_long_says_what_it_is_doing(
+    command: str,
+    titles: list[str],
+    make_site_book: Callable[..., Book],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    monkeypatch.setattr(progress, "DELAY", -1)
+    monkeypatch.setattr(progress, "MANY", 1)
+    index = "# A Book\n\nText.\n\n```toc\nchapter/one\n```\n"
+    text = TEXT.replace("\n```{", "\n[**A title.**] Text.\n\n```{")
+    monkeypatch.chdir(make_site_book(index, one=text).root)
+    main(command.split())
+    said = re.findall(
+        r"^([\w. -]+?)(?: \(\d+\))?$", capsys.readouterr().err, re.MULTILINE
+    )
+    assert [title for title in titles if title not in said] == []
 
 
 def test_starts_quickly():

@@ -202,7 +202,9 @@ def test_pins_have_no_comments(root: Path):
     assert environments.pins("jax", root) == ["jax==1", "numpy==2"]
 
 
-def test_lock_pins_no_machines_own_wheel(root: Path, uv: Uv):
+def test_lock_pins_no_machines_own_wheel(
+    root: Path, uv: Uv, capsys: pytest.CaptureFixture[str]
+):
     found = "a==1\nnvidia-nvtx==1\ntorch==2.13.0+cpu\ntriton==3.7.1\n"
     pins = "a==1\ntorch==2.13.0\ntriton==3.7.1\n"
     assert environments.for_any_build(found) == pins
@@ -211,6 +213,8 @@ def test_lock_pins_no_machines_own_wheel(root: Path, uv: Uv):
     for path in locked:
         path.write_text("a==1\n")
     assert environments.lock(root) == locked
+    lines = [f"pinning the environment {name}\n" for name in ("book", "jax")]
+    assert capsys.readouterr() == ("", "".join(lines))
     book, jax = uv.calls()
     assert f"pip compile --group {root}/pyproject.toml:book" in book
     own = f"{root}/pyproject.toml:run-jax"
