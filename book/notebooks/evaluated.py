@@ -1,7 +1,8 @@
 """Writes the notebooks that `d2lbook build eval` would, with the recorded outputs.
 
 d2lbook's own commands `html` and `pdf` then find each section evaluated, and need
-neither the frameworks nor a GPU.
+neither the frameworks nor a GPU. They know only one medium, so the texts are those of
+print: nothing is said of buttons that their pages do not have.
 """
 
 from pathlib import Path
@@ -16,6 +17,7 @@ from book.base.progress import counted
 from book.records import store
 from book.runner.files import write_whole
 from book.text.book import Book
+from book.text.inline import for_medium
 from book.text.section import Section
 
 
@@ -44,6 +46,9 @@ def _notebook(book: Book, section: Section, tab: str) -> NotebookNode | None:
     if nb is None or shown is None:
         return None
     nb = library.replace_alias(nb, book.config.library.get(tab, {}))
+    for cell in nb.cells:
+        if cell.cell_type == "markdown":
+            cell.source = for_medium(cell.source, "print")
     cells = [cell for cell in nb.cells if cell.cell_type == "code"]
     for cell, recorded in zip(cells, shown.cells, strict=True):
         cell.outputs = list(recorded.outputs)
