@@ -85,7 +85,7 @@ def _check_packages(book: Book, python: Path, tab: str) -> None:
     )
     missing = [packages[name].partition("==")[0] for name in asked.stdout.split()]
     if missing:
-        pins = [_pin(package, environments.pins(tab)) for package in missing]
+        pins = [_pin(package, environments.pins_on(None, tab)) for package in missing]
         raise BookError(
             f"{python} lacks {', '.join(missing)}; run"
             f" {python} -m pip install {' '.join(pins)}",
