@@ -40,7 +40,7 @@ endef
 # The option has the value as it was typed. Make would expand it for the environment.
 given = $(filter command,$(origin $(1)))
 option = $(if $(call given,$(1)),--$(2)='$(subst ','\'',$(value $(1)))')
-SETTINGS := TAB SECTION MACHINE JOBS PYTHON FORCE OUTPUTS PDF PUSH TO FROM ROUNDS GPUS PORT OLDEST BASE PAGE
+SETTINGS := TAB SECTION MACHINE JOBS PYTHON FORCE OUTPUTS PDF PUSH TO FROM ROUNDS GPUS PORT OLDEST BASE PAGE UPGRADE
 unexport $(SETTINGS)
 # A misspelt setting is an error, unless another make calls this one. Other programs'
 # variables have an underscore, but for CI.
@@ -125,15 +125,15 @@ plans: $(call built,plans) $(call built,pytorch)  ## write what XLA and Triton p
 	@JAX_PLATFORMS=cpu .venvs/plans/bin/python -m benchmarks.collectives
 	@.venvs/plans/bin/python -m benchmarks.turns
 
-lock: $(call built,book)  ## pin the environments of pyproject.toml anew, in environments/NAME.txt
-	@$(BOOK) lock
+lock: $(call built,book)  ## pin the environments of pyproject.toml, in environments/NAME.txt; UPGRADE=
+	@$(BOOK) lock $(call option,UPGRADE,upgrade)
 
 clean:  ## remove what was built; environments, records and notebooks of `make lab` stay
 	@if [ -d _build ]; then find _build -mindepth 1 -maxdepth 1 ! -name lab -exec rm -rf {} +; fi
 
 help:  ## this list
-	@sed -n 's/^## \(.*\)/\n\1:/p; s/^\([a-z0-9-]*\):.*  ## \(.*\)/  \1	\2/p' $(MAKEFILE_LIST) \
-		| sed 's/\\#/#/' | expand -t 16
+	@awk -F ':.*  ## ' '/^## / {printf "\n%s:\n", substr($$0, 4)} /^[a-z0-9-]+:.*  ## / \
+		{gsub(/\\#/, "#", $$2); printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo 'TAB      one or more of: $(TABS); live and lab: the first, if not given'
 	@echo 'SECTION  one or more sections, such as use-gpu'
@@ -151,6 +151,7 @@ help:  ## this list
 	@echo 'ALL      1 for all tests of a part, in place of those of make test'
 	@echo 'ROUNDS   turns of each loop or kernel in a bench, 7 if not given; steps in bench-scaling'
 	@echo 'GPUS     1 to train on a GPU in bench-trainer; how many in bench-scaling'
+	@echo 'UPGRADE  packages whose newest releases lock takes, or 1 for all; without it, pins stay'
 	@echo 'PORT     where to serve, 8000 if not given, or 8888 for lab'
 
 ## Test it

@@ -12,6 +12,7 @@ from statistics import median
 
 from book.base import environments
 from book.base.errors import BookError
+from book.runner import machine as machine_facts
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "_build/bench"
@@ -28,16 +29,11 @@ def progress(name: str) -> Iterator[None]:
 
 def machine() -> str:
     """Return the processor, the cores and the memory of this machine."""
-    cores = len(os.sched_getaffinity(0))
+    bound = hasattr(os, "sched_getaffinity")  # macOS binds no process to cores
+    cores = len(os.sched_getaffinity(0)) if bound else os.cpu_count()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return f"{_processor()}, {cores} cores, {memory:.0f} GiB"
-
-
-def _processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    processor = machine_facts.cpu_model() or platform.machine()
+    return f"{processor}, {cores} cores, {memory:.0f} GiB"
 
 
 def uv(*arguments: str | Path) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from book.base import environments
 from book.text.section import Section
 
 ROOT = Path(__file__).parents[1]
@@ -77,8 +78,8 @@ def card_properties(root: Path) -> list[tuple[str, str, str]]:
 
 def compiler_pins(root: Path) -> list[str]:
     """Return the pinned versions of JAX and of NVIDIA's packages."""
-    pins = (root / "environments/plans.txt").read_text("utf-8").splitlines()
-    return sorted(line for line in pins if "cu" in line or "jax" in line)
+    pins = environments.pins_on(environments.RECORDING, "plans", root)
+    return sorted(pin for pin in pins if "cu" in pin or "jax" in pin)
 
 
 def definitions(file: Path, names: set[str]) -> list[tuple[str, str]]:

@@ -198,10 +198,10 @@ def _tabs_or_first(book: "Book", tabs: list[str]) -> list[str]:
 
 
 def lock(options: argparse.Namespace) -> None:
-    """Pin the packages of all environments in environments/NAME.txt."""
-    from book.base import environments
+    """Pin the packages of all environments, for all systems, in environments/."""
+    from book.base import locks
 
-    for path in environments.lock(Path.cwd()):
+    for path in locks.lock(options.upgrade, Path.cwd()):
         print(path)
 
 
@@ -239,6 +239,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "outputs": YES_OR_NO | {"help": "include the outputs of the records"},
     "pdf": YES_OR_NO | {"help": "0 to omit the PDFs"},
     "push": YES_OR_NO | {"help": "push the notebooks to their branch on GitHub"},
+    "upgrade": {
+        "type": arguments.names,
+        "default": [],
+        "help": "packages, or 1 for all",
+    },
     "check": {"action": "store_true", "help": "write nothing"},
 }
 
@@ -269,7 +274,7 @@ def _parser() -> argparse.ArgumentParser:
     add(live, "tab python port")
     add(lab, "tab section python port", port=8888)
     add(serve, "port")
-    add(lock)
+    add(lock, "upgrade")
     return parser
 
 

@@ -15,8 +15,7 @@ import shutil
 import subprocess
 import sys
 import time
-import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from book.base.errors import BookError
@@ -44,15 +43,16 @@ UNREACHABLE = {
     "connection refused": "(?i)connection refused",
     "network unreachable": "(?i)network is unreachable",
 }
-# The environments for readers, and the tabs whose packages each has.
-READERS = {
-    "reader": ("pytorch", "jax", "tensorflow"),
-    "reader-mxnet": ("mxnet",),
+# Where records are made, as markers of requirements name it.
+RECORDING = {
+    "sys_platform": "linux",
+    "platform_system": "Linux",
+    "platform_machine": "x86_64",
+    "os_name": "posix",
+    "implementation_name": "cpython",
+    "python_version": PYTHON_VERSION,
+    "python_full_version": f"{PYTHON_VERSION}.0",
 }
-# Their compilers for GPUs are parts of CUDA, which need no GPU. PyTorch's list leaves
-# CUDA to the build of PyTorch.
-WITH_CUDA = ("mxnet", "plans", "tensorflow")
-
 # Settings of pip in the environment, and the names that uv has for them.
 PIP_TO_UV = {
     "PIP_FIND_LINKS": "UV_FIND_LINKS",
@@ -85,68 +85,24 @@ def pins_file(name: str, root: Path = ROOT) -> Path:
 
 
 def pins(name: str, root: Path = ROOT) -> list[str]:
-    """The pinned requirements of an environment, without comments."""
+    """The requirements of an environment on all systems, without comments."""
     lines = pins_file(name, root).read_text(encoding="utf-8").splitlines()
     bare = (re.sub(r"(^|\s)#.*", "", line).strip() for line in lines)
     return [line for line in bare if line]
 
 
-def lock(root: Path = ROOT) -> list[Path]:
-    """Make each `environments/NAME.txt` from pyproject.toml; pins that still fit stay.
+def pins_on(
+    system: Mapping[str, str] | None, name: str, root: Path = ROOT
+) -> list[str]:
+    """The pins, such as `jax==0.10.2`, of an environment on one system.
 
-    A tab's environment has the extra of this name, the group `run`, and the group
-    `run-TAB` if there is one. The environment `plans` is that of JAX with the group
-    `plans`; those of readers have the extras of several tabs.
+    `system` has the values of markers, as `RECORDING` has; None is this system.
     """
-    file = root / "pyproject.toml"
-    project = tomllib.loads(file.read_text("utf-8"))
-    groups = {n: ["--group", f"{file}:{n}"] for n in project["dependency-groups"]}
-    run = [str(file), *groups.pop("run")]
-    for name in project["project"]["optional-dependencies"]:
-        groups[name] = [*run, *groups.pop(f"run-{name}", []), "--extra", name]
-    for name in READERS.keys() & groups:
-        extras = [word for tab in READERS[name] for word in ("--extra", tab)]
-        book = root / "environments/book.txt"
-        groups[name] = [*run, *groups[name], *extras, "--constraint", str(book)]
-    if "plans" in groups:
-        jax = root / "environments/jax.txt"
-        groups["plans"] = [*groups["jax"], *groups["plans"], "--constraint", str(jax)]
-    return [
-        _compile(root / f"environments/{name}.txt", sources)
-        for name, sources in sorted(groups.items())
-    ]
+    from packaging.requirements import Requirement
 
-
-def _compile(target: Path, sources: Sequence[str]) -> Path:
-    draft = target.with_suffix(".txt.new")
-    try:
-        if target.exists():
-            shutil.copy(target, draft)
-        report(f"pinning the environment {target.stem}")
-        _uv(
-            f"the requirements of {target.stem} cannot be resolved",
-            *("pip", "compile", *sources),
-            *("-o", draft, "--quiet"),
-            *("--python-version", PYTHON_VERSION),
-            *("--no-emit-find-links", "--no-annotate", "--no-header"),
-            root=target.parent.parent,
-        )
-        if target.stem not in WITH_CUDA:
-            draft.write_text(for_any_build(draft.read_text()))
-        os.replace(draft, target)
-    finally:
-        draft.unlink(missing_ok=True)
-    return target
-
-
-def for_any_build(requirements: str) -> str:
-    """The same pins for a CPU build of a framework and for a CUDA build.
-
-    `torch==2.13.0+cpu` names one machine's wheel, `torch==2.13.0` any; and the CUDA
-    build asks for its own libraries by itself. Both builds have the same Triton.
-    """
-    pins = re.sub(r"(==[^\s+]+)\+\S+", r"\1", requirements)
-    return re.sub(r"^(?:cuda|nvidia)\b\S*\n", "", pins, flags=re.MULTILINE)
+    found = map(Requirement, pins(name, root))
+    chosen = [r for r in found if r.marker is None or r.marker.evaluate(system)]
+    return [f"{r.name}{r.specifier}" for r in chosen]
 
 
 def _is_built(folder: Path, digest: str) -> bool:
@@ -169,8 +125,10 @@ def _build(folder: Path, pins: Path, digest: str) -> None:
     try:
         shutil.rmtree(folder, ignore_errors=True)
         failure = f"environments/{pins.name} cannot be installed"
-        _uv(failure, "venv", "--quiet", "--python", sys.executable, folder, root=root)
-        _uv(
+        run_uv(
+            failure, "venv", "--quiet", "--python", sys.executable, folder, root=root
+        )
+        run_uv(
             failure,
             *("pip", "install", "--compile-bytecode"),
             *("--python", folder / "bin" / "python", "-r", pins),
@@ -192,12 +150,17 @@ def _link_pandoc(folder: Path) -> None:
         link.symlink_to(os.path.relpath(pandoc, link.parent))
 
 
-def _uv(failure: str, *arguments: str | Path, root: Path = ROOT) -> None:
-    """Run uv; on a terminal its progress shows, elsewhere its last lines are kept."""
+def run_uv(failure: str, *arguments: str | Path, root: Path, drop: str = "") -> None:
+    """Run uv, without the setting `drop`.
+
+    On a terminal, uv's progress shows; elsewhere, its last lines are kept.
+    """
     shows = sys.stderr.isatty()
+    settings = uv_settings(os.environ)
+    settings.pop(drop, None)
     result = subprocess.run(
         [*uv_command(root), *map(str, arguments)],
-        env=uv_settings(os.environ),
+        env=settings,
         stdout=None if shows else subprocess.PIPE,
         stderr=None if shows else subprocess.STDOUT,
         text=True,
@@ -247,26 +210,18 @@ def uv_command(root: Path = ROOT) -> list[str]:
 def _fetch_uv(folder: Path, pins: Path) -> None:
     report(f"fetching uv into {_short(folder)}")
     shutil.rmtree(folder, ignore_errors=True)
-    pip = _pip_for(folder)
+    if _run([sys.executable, "-m", "venv", str(folder)]).returncode:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise BookError(
+            f"Python {PYTHON_VERSION} has no module venv here; on Debian 12:"
+            " apt-get install python3-venv"
+        )
+    pip = [str(folder / "bin/python"), "-m", "pip"]
     result = _run([*pip, "install", "--quiet", "-r", str(pins)])
     if result.returncode:
         shutil.rmtree(folder, ignore_errors=True)
         raise BookError(f"uv cannot be fetched: {_reason(result.stdout)}")
     (folder / STAMP).write_text("")
-
-
-def _pip_for(folder: Path) -> list[str]:
-    """A pip that installs into `folder`: that of a new venv there, or the system's."""
-    if not _run([sys.executable, "-m", "venv", str(folder)]).returncode:
-        return [str(folder / "bin" / "python"), "-m", "pip"]
-    shutil.rmtree(folder, ignore_errors=True)
-    pip = [sys.executable, "-m", "pip"]
-    if not _run([*pip, "--version"]).returncode:
-        return ["env", f"PIP_TARGET={folder}", *pip]
-    raise BookError(
-        f"Python {PYTHON_VERSION} has neither venv nor pip here; on Debian 12:"
-        " apt-get install python3-venv"
-    )
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:

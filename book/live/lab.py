@@ -31,8 +31,8 @@ from book.text.section import Section
 from book.text.tabs import tab_name
 
 WRITTEN = "gpus_written"  # in the metadata of a notebook: a hash of what it was
-# A path of a socket has at most 107 characters, about 65 of them in the folder.
-LONGEST_FOLDER = 40
+# A path of a socket has at most 103 characters on macOS, about 65 of them in the folder.
+LONGEST_FOLDER = 36
 FIND = """\
 import importlib.util, sys
 print(*[name for name in sys.argv[1:] if importlib.util.find_spec(name) is None])
@@ -85,7 +85,7 @@ def _check_packages(book: Book, python: Path, tab: str) -> None:
     )
     missing = [packages[name].partition("==")[0] for name in asked.stdout.split()]
     if missing:
-        pins = [_pin(package, environments.pins(tab)) for package in missing]
+        pins = [_pin(package, environments.pins_on(None, tab)) for package in missing]
         raise BookError(
             f"{python} lacks {', '.join(missing)}; run"
             f" {python} -m pip install {' '.join(pins)}",

@@ -26,8 +26,10 @@ README = """\
 Notebooks in {tabs}; each framework has a folder.
 
 1. Make an environment with Python 3.11 (`python3.11 -m venv env`) and activate it.
-2. Install one framework: `pip install -r requirements-{example}.txt`. These builds run
-   on every machine; for builds that use a GPU, see the notebook *Using GPUs*.
+2. Install one framework: `pip install -r requirements-{example}.txt`. These builds
+   need no GPU; for builds that use one, see the notebook *Using GPUs*. They run on
+   Linux and Windows, and on macOS 14 or newer with Apple silicon, but MXNet only on
+   Linux.
 3. Run `jupyter lab` in this folder, open a notebook, and choose *Run All Cells*.
 
 `d2l` is the library that the notebooks import. It is not the package `d2l` of *Dive

@@ -34,7 +34,7 @@ def fingerprint(book: Book, section: Section, tab: str) -> str:
     parts = [*sources, *_blocks(definitions, used)]
     code = "\n".join(parts)
     parts += [text for name, text in package.data_files(book).items() if name in code]
-    parts += environments.pins(tab, book.root)
+    parts += environments.pins_on(environments.RECORDING, tab, book.root)
     # Not the digest of the cache, which counts bytes: records have this one.
     counted = "".join(f"{len(part)}:{part}" for part in parts)
     return hashlib.sha256(counted.encode()).hexdigest()

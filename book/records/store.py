@@ -42,7 +42,6 @@ DISTRIBUTIONS = {
     "mxnet": ["mxnet", "mxnet-cu117"],
     "tensorflow": ["tensorflow", "tensorflow-cpu"],
 }
-PIN = re.compile(r"([\w.-]+)(?:\[[^\]]*\])? *== *([^\s;]+)")
 
 
 # Where a record is, and whether it is fresh
@@ -192,8 +191,8 @@ def _with_outputs(cell: Cell, recorded: NotebookNode) -> Cell:
 
 def pinned_version(book: Book, tab: str) -> str:
     """Return the framework's version in a tab's environment; empty if not pinned."""
-    pinned = filter(None, map(PIN.match, environments.pins(tab, book.root)))
-    versions = {found[1]: found[2] for found in pinned}
+    pins = environments.pins_on(environments.RECORDING, tab, book.root)
+    versions = dict(pin.split("==") for pin in pins if "==" in pin)
     names = distributions(tab)
     return next((versions[name] for name in names if name in versions), "")
 

@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import platform
 import re
 import subprocess
 from collections.abc import Sequence
@@ -54,7 +55,7 @@ def machine_facts(
         "gpu": gpu,
         "driver": driver,
         "framework": tab,
-        "cpu": _cpu_model(),
+        "cpu": cpu_model(),
         "date": datetime.date.today().isoformat(),
         **facts,
     }
@@ -105,10 +106,13 @@ def ask(command: Sequence[str], seconds: int) -> str:
     return asked.stdout
 
 
-def _cpu_model() -> str:
+def cpu_model() -> str:
+    """Return the processor's model, or an empty text if the system does not name it."""
     try:
+        if platform.system() == "Darwin":
+            return ask(["sysctl", "-n", "machdep.cpu.brand_string"], 10).strip()
         info = Path("/proc/cpuinfo").read_text(errors="replace")
-    except OSError:
+    except (OSError, subprocess.SubprocessError):
         return ""
     model = re.search(r"^model name\s*:\s*(.*)$", info, re.MULTILINE)
     return model[1].strip() if model else ""

@@ -1,6 +1,7 @@
 """All files of the project name the same versions."""
 
 import configparser
+import re
 import tomllib
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from book.base import environments
 from book.base.environments import PYTHON_VERSION
 
 ROOT = Path(__file__).parents[2]
@@ -31,8 +33,9 @@ def conda():
 
 
 def pins(name):
-    lines = (ROOT / f"environments/{name}.txt").read_text().splitlines()
-    return dict(line.split("==") for line in lines if "==" in line)
+    """Return the version of each package of an environment on this system."""
+    here = environments.pins_on(None, name, ROOT)
+    return dict(pin.split("==") for pin in here)
 
 
 def test_python_is_the_same_everywhere(project, conda):
@@ -77,7 +80,8 @@ def test_shared_tools_have_one_version_in_book_and_test():
 
 @pytest.mark.parametrize("name", ["book", "test"])
 def test_every_requirement_is_pinned(project, name):
-    listed = [r for r in project["dependency-groups"][name] if isinstance(r, str)]
+    groups = project["dependency-groups"]
+    listed = [r for r in groups[name] + groups["d2lbook"] if isinstance(r, str)]
     asked = {canonicalize_name(Requirement(r).name) for r in listed}
     assert asked <= {canonicalize_name(pin) for pin in pins(name)}
 
@@ -96,3 +100,64 @@ def test_the_compiler_for_gpus_fits_jax():
     assert plans["jax-cuda12-plugin"] == plans["jax-cuda12-pjrt"] == jax["jax"]
     added = set(plans) - set(jax)
     assert added == {"jax-cuda12-plugin", "jax-cuda12-pjrt", "nvidia-cuda-nvcc-cu12"}
+
+
+# A name in prose and the package that has it.
+PACKAGES = {
+    "PyTorch": "torch",
+    "torch": "torch",
+    "JAX": "jax",
+    "jax": "jax",
+    "flax": "flax",
+    "optax": "optax",
+    "orbax-checkpoint": "orbax-checkpoint",
+    "TensorFlow": "tensorflow-cpu",
+    "tensorflow": "tensorflow-cpu",
+    "tensorflow-cpu": "tensorflow-cpu",
+    "Keras": "keras",
+    "MXNet": "mxnet",
+    "mxnet": "mxnet",
+    "mxnet-cu117": "mxnet",
+    "numpy": "numpy",
+    "triton": "triton",
+    "jax-cuda12-plugin": "jax",
+    "d2lbook": "d2lbook",
+}
+NAMED = re.compile(
+    r"(since )?(?<![\w-])(" + "|".join(map(re.escape, PACKAGES)) + r")(?:\[[\w-]+\])?"
+    r"(?:==| )(\d+(?:\.\d+)+)(?! GB)"
+)
+TEXTS = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "config.ini",
+    "pyproject.toml",
+    "environment.yml",
+)
+
+
+@pytest.fixture(scope="module")
+def locked():
+    """Return the versions that the environments of the book and of each tab pin."""
+    found: dict[str, set[str]] = {}
+    for name in ("book", *TABS):
+        for package, version in pins(name).items():
+            found.setdefault(package, set()).add(version)
+    return found
+
+
+def test_texts_name_the_versions_of_the_environments(locked):
+    files = [ROOT / name for name in TEXTS]
+    files += [*ROOT.glob("chapter_gpus/*.md"), *ROOT.glob("book/notebooks/*.py")]
+    wrong, seen = [], set[str]()
+    for file in files:
+        for since, name, version in NAMED.findall(file.read_text()):
+            if since:  # a release of the past
+                continue
+            seen.add(name)
+            known = locked[PACKAGES[name]]
+            # Prose may leave out the last part: PyTorch 2.13.
+            if not any(f"{v}.".startswith(f"{version}.") for v in known):
+                wrong.append(f"{file.name}: {name} {version}, not {sorted(known)}")
+    assert not wrong
+    assert {"PyTorch", "jax", "MXNet", "tensorflow", "Keras"} <= seen

@@ -1,32 +1,18 @@
 """Environments are built when due, once, and whole or not at all."""
 
 import io
-import os
 import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
+from fake_uv import Uv
 
 from book.base import environments
 from book.base.errors import BookError
 from book.base.files import locked
 
-# Stands in for uv: notes its calls, makes what `uv venv` makes, fails when told to.
-FAKE_UV = """\
-#!/bin/sh
-echo "$@" >> "{log}"
-if [ -e "{log}.fail" ]; then
-    echo "  × No solution found"; echo "  ╰─▶ nosuch was not found"; exit 2
-fi
-if [ "$1" = venv ]; then
-    for last; do :; done
-    mkdir -p "$last/bin" && touch "$last/bin/python"; sleep 0.1
-    mkdir -p "$last/lib/python3.11/site-packages/pypandoc/files"
-    echo pandoc > "$last/lib/python3.11/site-packages/pypandoc/files/pandoc"
-fi
-"""
 # What uv and pip print without a network.
 UV_ALONE = """\
 error: Request failed after 3 retries
@@ -40,45 +26,6 @@ WARNING: Retrying after connection broken by 'NewConnectionError('<connection at
 ERROR: Could not find a version that satisfies the requirement uv (from versions: none)
 ERROR: No matching distribution found for uv==0.13.8
 """
-
-
-PROJECT = """\
-[project.optional-dependencies]
-jax = ["jax"]
-[dependency-groups]
-run = ["ipykernel"]
-run-jax = ["a-compiler"]
-book = ["d2lbook"]
-"""
-
-
-class Uv:
-    def __init__(self, log: Path):
-        self.log = log
-
-    def calls(self) -> list[str]:
-        return self.log.read_text().splitlines() if self.log.exists() else []
-
-    def fail(self) -> None:
-        self.log.with_name("log.fail").touch()
-
-
-@pytest.fixture
-def uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Uv:
-    folder = tmp_path / "fake"
-    folder.mkdir()
-    (folder / "uv").write_text(FAKE_UV.format(log=folder / "log"))
-    (folder / "uv").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-    return Uv(folder / "log")
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    pins = tmp_path / "environments" / "jax.txt"
-    pins.parent.mkdir()
-    pins.write_text("jax==0.10.2\n")
-    return tmp_path
 
 
 def test_built_on_first_use_and_not_again(root: Path, uv: Uv):
@@ -202,39 +149,18 @@ def test_pins_have_no_comments(root: Path):
     assert environments.pins("jax", root) == ["jax==1", "numpy==2"]
 
 
-def test_lock_pins_no_machines_own_wheel(
-    root: Path, uv: Uv, capsys: pytest.CaptureFixture[str]
-):
-    found = "a==1\nnvidia-nvtx==1\ntorch==2.13.0+cpu\ntriton==3.7.1\n"
-    pins = "a==1\ntorch==2.13.0\ntriton==3.7.1\n"
-    assert environments.for_any_build(found) == pins
-    (root / "pyproject.toml").write_text(PROJECT)
-    locked = [root / f"environments/{name}.txt" for name in ("book", "jax")]
-    for path in locked:
-        path.write_text("a==1\n")
-    assert environments.lock(root) == locked
-    lines = [f"pinning the environment {name}\n" for name in ("book", "jax")]
-    assert capsys.readouterr() == ("", "".join(lines))
-    book, jax = uv.calls()
-    assert f"pip compile --group {root}/pyproject.toml:book" in book
-    own = f"{root}/pyproject.toml:run-jax"
-    assert f"--group {root}/pyproject.toml:run --group {own} --extra jax" in jax
-    assert "--python-version 3.11" in book
-    assert not list(root.glob("environments/*.new"))
-
-
-def test_lock_adds_the_compiler_for_gpus_to_the_environment_of_jax(root: Path, uv: Uv):
-    (root / "pyproject.toml").write_text(PROJECT + 'plans = ["jax-cuda12-plugin"]\n')
-    for name in "book", "jax", "plans":
-        (root / f"environments/{name}.txt").write_text("nvidia-cuda-nvcc-cu12==1\n")
-    environments.lock(root)
-    _, jax, plans = uv.calls()
-    added = f"--group {root}/pyproject.toml:plans --constraint {root}/environments"
-    tab = f":run --group {root}/pyproject.toml:run-jax --extra jax"
-    assert f"{tab} {added}/jax.txt" in plans and "plans" not in jax
-    # Other environments get the parts of CUDA that their machine needs.
-    assert (root / "environments/jax.txt").read_text() == ""
-    assert (root / "environments/plans.txt").read_text().startswith("nvidia-cuda-nvcc")
+def test_the_pins_of_a_system_are_those_whose_markers_hold(root: Path):
+    lines = [
+        "a==1",
+        "b==2 ; sys_platform == 'darwin'",
+        "c==3 ; sys_platform == 'linux'",
+    ]
+    lines += ["d==4 ; platform_machine == 'x86_64'"]
+    (root / "environments/jax.txt").write_text("\n".join(lines))
+    linux = environments.RECORDING
+    assert environments.pins_on(linux, "jax", root) == ["a==1", "c==3", "d==4"]
+    mac = {"sys_platform": "darwin", "platform_machine": "arm64"}
+    assert environments.pins_on(mac, "jax", root) == ["a==1", "b==2"]
 
 
 def test_uv_is_told_what_pip_is_told():
