@@ -31,7 +31,7 @@ from book.text.section import Section
 from book.text.tabs import tab_name
 
 WRITTEN = "gpus_written"  # in the metadata of a notebook: a hash of what it was
-# A path of a socket has at most 103 characters on macOS, about 65 of them in the folder.
+# On macOS, a path of a socket has at most 103 characters, about 65 in the folder.
 LONGEST_FOLDER = 36
 FIND = """\
 import importlib.util, sys
