@@ -3,7 +3,6 @@
 A list is the same on all systems: pins that are for some systems only have a marker.
 """
 
-import difflib
 import os
 import re
 import shutil
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from book.base import environments
 from book.base.environments import PYTHON_VERSION
-from book.base.errors import BookError
+from book.base.errors import BookError, choices
 from book.base.paths import ROOT
 from book.runner.signals import report
 
@@ -79,10 +78,8 @@ def _check_names(upgrade: Sequence[str], root: Path) -> None:
     known = {"1"} | {pin.partition("==")[0] for pin in pins}
     for name in upgrade:
         if name not in known:
-            near = difflib.get_close_matches(name, known) or ["UPGRADE=1 for all"]
-            raise BookError(
-                f"no environment has '{name}'; choose from {', '.join(near)}", "UPGRADE"
-            )
+            nearest = choices(name, known, "UPGRADE=1 takes all")
+            raise BookError(f"no environment has '{name}'; {nearest}", "UPGRADE")
 
 
 def _compile(target: Path, arguments: Sequence[str]) -> Path:
