@@ -15,10 +15,12 @@ from typing import Any
 import psutil
 import pytest
 from bs4 import BeautifulSoup
+from nbclient import NotebookClient
 
 from book.live import lab, live, serve
+from book.live import sessions as sessions_module
 from book.live.sessions import Sessions
-from book.runner import signals
+from book.runner import execution, signals
 from book.text.book import Book
 
 TOKEN, PREFIX = "the-token", "/the-path"
@@ -421,6 +423,41 @@ def test_of_too_much_output_the_first_part_stays(port: int):
     assert printed(flood).startswith("begun\nbegun\n")
     assert 500_000 < len(flood["html"]) < 2_000_000
     assert printed(run(port, "print('alive')")) == "alive"
+
+
+def limit_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (execution, sessions_module):
+        monkeypatch.setattr(module, "MOST_CHARACTERS", 1000)
+
+
+def test_the_run_after_one_of_too_much_output_shows_its_own(
+    port: int, sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+):
+    """Many short messages are still on their way when the cell has been stopped."""
+    limit_output(monkeypatch)
+    monkeypatch.setattr(NotebookClient, "iopub_timeout", 0.1)  # as on a slow machine
+    run(port, "1")  # the kernel has started
+
+    async def fall_behind() -> None:
+        time.sleep(1)
+
+    flood = "for i in range(300_000): print(i, flush=True)"
+    ask(port, "/.live/run", order(("exercise-1", flood)))
+    sessions.call(fall_behind())
+    assert "the rest dropped" in finish(port)["exercise-1"]["note"]
+    later = run(port, "print('later')")
+    assert (later["state"], printed(later)) == ("done", "later")
+
+
+def test_a_cell_that_prints_on_after_an_interrupt_loses_its_kernel(
+    port: int, monkeypatch: pytest.MonkeyPatch
+):
+    limit_output(monkeypatch)
+    monkeypatch.setattr(sessions_module, "STOP_SECONDS", 0.5)
+    deaf = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+    flood = run(port, f"{deaf}\nwhile True: print('x' * 1000)")
+    assert flood["state"] == "error" and "starts a new kernel" in flood["note"]
+    assert printed(run(port, "print('later')")) == "later"
 
 
 @pytest.mark.parametrize("kind", ["image/png", "image/svg+xml", "text/plain"])
