@@ -109,7 +109,7 @@ class LiveClient(LimitedClient):
         """
         assert self.kc is not None
         while not self.is_idle:
-            await asyncio.sleep(0)  # what is there comes without a wait; others have work
+            await asyncio.sleep(0)  # other sessions' turn: what is there needs no wait
             msg: Any = await self.kc.iopub_channel.get_msg(timeout=None)  # type: ignore
             if msg["parent_header"].get("msg_id") == self.request:
                 self.is_idle = msg["content"].get("execution_state") == "idle"
