@@ -48,6 +48,8 @@ kept. For a fresh copy of a notebook, delete it and run `make lab` again.
 {contents}
 """
 INDEX_ITEM = "* [{number} {title}]({file})"
+# The host may be that of another Jupyter, whose cookies have the name of the host.
+PROXIED_COOKIE = {"secure_cookie": True, "cookie_name": "gpus-lab"}
 LAB_SETTINGS = {
     "@jupyterlab/docmanager-extension:plugin": {
         "defaultViewers": {"markdown": "Markdown Preview"}
@@ -242,9 +244,7 @@ def _write_settings(lab: Path, first: str, port: int, origin: Origin | None) -> 
             "allow_root": os.geteuid() == 0,
             "answer_yes": True,  # Ctrl-C ends it
             "jpserver_extensions": {"jupyter_lsp": False},  # asks npm for servers
-            **(_proxied(origin) if origin else {}),
         },
-        "IdentityProvider": {"secure_cookie": True} if origin else {},
         "LabApp": {
             "default_url": first,
             "news_url": None,
@@ -258,6 +258,9 @@ def _write_settings(lab: Path, first: str, port: int, origin: Origin | None) -> 
     }
     if len(str(lab)) <= LONGEST_FOLDER:
         settings = {**settings, "KernelManager": {"transport": "ipc"}}
+    if origin:
+        server = {**settings["ServerApp"], **_proxied(origin)}
+        settings = {**settings, "ServerApp": server, "IdentityProvider": PROXIED_COOKIE}
     config = lab / "config"
     write_whole(config / "jupyter_server_config.json", json.dumps(settings, indent=1))
     write_whole(
