@@ -7,6 +7,7 @@ does. `tests/proxy.pem` is a certificate for localhost that nobody trusts.
 """
 
 import argparse
+import socket
 import ssl
 import subprocess
 import sys
@@ -77,6 +78,12 @@ class Server(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A browser that leaves is no error."""
+
+
+def free_port() -> int:
+    with socket.socket() as tried:
+        tried.bind(("127.0.0.1", 0))
+        return int(tried.getsockname()[1])
 
 
 @contextmanager
