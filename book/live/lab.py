@@ -123,7 +123,7 @@ def start(
     page = f"/lab/tree/{names.notebook(book, first, first_tab)}"
     _write_settings(lab, page, port, origin)
     if origin is None and (setting := hint(os.environ, port)):
-        print(f"through the proxy of this machine: make lab {setting}")
+        print(f"behind this machine's proxy, run: make lab {setting}")
     command = [sys.executable, "-m", "jupyterlab"]
     sys.stdout.flush()
     os.execve(sys.executable, command, {**os.environ, **_places(lab)})

@@ -156,7 +156,9 @@ class Handler(serve.Handler):
         name = file.relative_to(Path(self.directory)).with_suffix("").as_posix()
         data = json.dumps(self._page_data(name)).replace("<", "\\u003c")
         added = ADDED.format(self.root, data)
-        choice = CHOICE.format(self.prefix, json.dumps(list(self.sessions.pythons)))
+        # All pages of the origin can read what is stored, on a hub also other users'.
+        server, tabs = _digest(self.prefix), list(self.sessions.pythons)
+        choice = CHOICE.format(server, json.dumps(tabs))
         page = _with_live_machine(super().page(file), choice)
         return page.replace("</body>", added)
 
@@ -293,7 +295,7 @@ def start(
     )
     address = f"{prefix}/?token={token}"
     if origin is None and (setting := hint(os.environ, port)):
-        print(f"through the proxy of this machine: make live {setting}", flush=True)
+        print(f"behind this machine's proxy, run: make live {setting}", flush=True)
     try:
         serve.serve(book.root, port, handler, address, listen, origin)
     finally:

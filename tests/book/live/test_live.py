@@ -150,6 +150,14 @@ def test_a_page_gets_the_script_and_a_policy_that_allows_it(port: int):
     assert b"bookChoose" in ask(port, "/.live/live.js").read()
 
 
+def test_a_page_stores_no_secret(port: int):
+    """On a hub, pages of other users may have the same origin, and read the storage."""
+    page = ask(port, "/chapter/one.html").read().decode()
+    stored = re.findall(r"setItem\((.*)\)", page)
+    assert len(stored) == 2 and not any(PREFIX[1:] in each for each in stored)
+    assert TOKEN not in page
+
+
 @pytest.mark.parametrize(
     "headers",
     [
