@@ -40,7 +40,8 @@ endef
 # The option has the value as it was typed. Make would expand it for the environment.
 given = $(filter command,$(origin $(1)))
 option = $(if $(call given,$(1)),--$(2)='$(subst ','\'',$(value $(1)))')
-SETTINGS := TAB SECTION MACHINE JOBS PYTHON FORCE OUTPUTS PDF PUSH TO FROM ROUNDS GPUS PORT OLDEST BASE PAGE UPGRADE
+SETTINGS := TAB SECTION MACHINE JOBS PYTHON FORCE OUTPUTS PDF PUSH TO FROM ROUNDS GPUS PORT ORIGIN OLDEST BASE PAGE \
+	UPGRADE
 unexport $(SETTINGS)
 # A misspelt setting is an error, unless another make calls this one. Other programs'
 # variables have an underscore, but for CI.
@@ -82,13 +83,14 @@ publish: $(call built,book)  ## lay out _build/publish for a static host; PDF=0 
 
 ## Run its code
 
-live: $(call built,book)  ## serve pages whose cells run on this machine; TAB= PYTHON= PORT=8000
+live: $(call built,book)  ## serve pages whose cells run on this machine; TAB= PYTHON= PORT=8000 ORIGIN=
 	@$(BOOK) live $(call option,TAB,tab) $(call option,PYTHON,python) \
-		$(call option,PORT,port)
+		$(call option,PORT,port) $(call option,ORIGIN,origin)
 
-lab: $(call built,book)  ## open the notebooks in JupyterLab; TAB= SECTION= PYTHON= PORT=8888
+lab: $(call built,book)  ## open the notebooks in JupyterLab; TAB= SECTION= PYTHON= PORT=8888 ORIGIN=
 	@$(BOOK) lab $(call option,TAB,tab) $(call option,SECTION,section) \
-		$(call option,PYTHON,python) $(call option,PORT,port)
+		$(call option,PYTHON,python) $(call option,PORT,port) \
+		$(call option,ORIGIN,origin)
 
 notebooks: $(call built,book)  ## write notebooks that run alone, and a zip; TAB= SECTION= OUTPUTS=1 MACHINE=
 	@$(BOOK) notebooks $(call option,TAB,tab) $(call option,SECTION,section) \
@@ -153,6 +155,7 @@ help:  ## this list
 	@echo 'GPUS     1 to train on a GPU in bench-trainer; how many in bench-scaling'
 	@echo 'UPGRADE  packages whose newest releases lock takes, or 1 for all; without it, pins stay'
 	@echo 'PORT     where to serve, 8000 if not given, or 8888 for lab'
+	@echo 'ORIGIN   the https address that a proxy gives this port, such as https://host/path: live, lab'
 
 ## Test it
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from book.base import arguments, build_paths
 from book.base.errors import BookError
 from book.base.files import locked
+from book.live.origin import origin
 from book.runner.signals import exit_status
 
 if TYPE_CHECKING:
@@ -175,7 +176,8 @@ def live(options: argparse.Namespace) -> None:
     from book.live.live import start
 
     book = _checked_book()
-    start(book, _tabs_or_first(book, options.tab), options.python, options.port)
+    tabs = _tabs_or_first(book, options.tab)
+    start(book, tabs, options.python, options.port, options.origin, options.listen)
 
 
 def lab(options: argparse.Namespace) -> None:
@@ -184,7 +186,7 @@ def lab(options: argparse.Namespace) -> None:
 
     book = _checked_book()
     tabs = _tabs_or_first(book, options.tab)
-    start(book, tabs, options.section, options.python, options.port)
+    start(book, tabs, options.section, options.python, options.port, options.origin)
 
 
 def _tabs_or_first(book: "Book", tabs: list[str]) -> list[str]:
@@ -234,6 +236,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "jobs": {"type": arguments.count, "help": "notebooks to run at a time"},
     "python": {"type": arguments.path, "help": "an interpreter instead of the tab's"},
     "port": {"type": arguments.port, "default": 8000, "help": "where to serve"},
+    "origin": {"type": origin, "help": "the https address that a proxy gives the port"},
+    "listen": {
+        **{"type": arguments.ip_address, "default": "127.0.0.1"},
+        "help": "the container's own address, or 0.0.0.0 for all of them",
+    },
     "to": {"type": arguments.path, "help": "by default _build/export/MACHINE"},
     "from": {"type": arguments.path, "dest": "folder", "help": "an exported folder"},
     "outputs": YES_OR_NO | {"help": "include the outputs of the records"},
@@ -271,8 +278,8 @@ def _parser() -> argparse.ArgumentParser:
     add(publish, "pdf push", pdf=True)
     add(lib, "check")
     add(check)
-    add(live, "tab python port")
-    add(lab, "tab section python port", port=8888)
+    add(live, "tab python port origin listen")
+    add(lab, "tab section python port origin", port=8888)
     add(serve, "port")
     add(lock, "upgrade")
     return parser

@@ -1,6 +1,7 @@
 """Reads the arguments of a command and reports mistakes in them in one line."""
 
 import argparse
+import ipaddress
 import re
 from pathlib import Path
 from typing import NoReturn
@@ -46,6 +47,15 @@ def port(value: str) -> int:
             f"'{value}' is not a valid port; use a number from 1 to 65535"
         )
     return int(value)
+
+
+def ip_address(value: str) -> str:
+    """Return an address of IPv4."""
+    try:
+        return str(ipaddress.IPv4Address(value))
+    except ValueError as error:
+        reason = f"'{value}' is not an address such as 0.0.0.0"
+        raise argparse.ArgumentTypeError(reason) from error
 
 
 def path(value: str) -> Path:

@@ -20,6 +20,7 @@ from nbformat import NotebookNode
 
 from book.base import build_paths, environments
 from book.base.errors import BookError
+from book.live.origin import Origin, hint
 from book.notebooks import archive, editions
 from book.pages import names
 from book.records import store
@@ -47,6 +48,8 @@ kept. For a fresh copy of a notebook, delete it and run `make lab` again.
 {contents}
 """
 INDEX_ITEM = "* [{number} {title}]({file})"
+# The host may be that of another Jupyter, whose cookies have the name of the host.
+PROXIED_COOKIE = {"secure_cookie": True, "cookie_name": "gpus-lab"}
 LAB_SETTINGS = {
     "@jupyterlab/docmanager-extension:plugin": {
         "defaultViewers": {"markdown": "Markdown Preview"}
@@ -105,6 +108,7 @@ def start(
     sections: Sequence[str],
     python: Path | None,
     port: int,
+    origin: Origin | None = None,
 ) -> NoReturn:
     """Write the chosen notebooks and become JupyterLab, which shows the first."""
     chosen = _choose(book, tabs, sections)
@@ -116,7 +120,10 @@ def start(
         folder = lab / "share/kernels" / _kernel_name(tab)
         write_whole(folder / "kernel.json", json.dumps(spec, indent=1))
     first, first_tab = chosen[0]
-    _write_settings(lab, f"/lab/tree/{names.notebook(book, first, first_tab)}", port)
+    page = f"/lab/tree/{names.notebook(book, first, first_tab)}"
+    _write_settings(lab, page, port, origin)
+    if origin is None and (setting := hint(os.environ, port)):
+        print(f"behind this machine's proxy, run: make lab {setting}")
     command = [sys.executable, "-m", "jupyterlab"]
     sys.stdout.flush()
     os.execve(sys.executable, command, {**os.environ, **_places(lab)})
@@ -227,7 +234,7 @@ def _kernels(lab: Path) -> list[str]:
     return [name for name, spec in specs.items() if Path(spec["argv"][0]).exists()]
 
 
-def _write_settings(lab: Path, first: str, port: int) -> None:
+def _write_settings(lab: Path, first: str, port: int, origin: Origin | None) -> None:
     """Write the settings of JupyterLab: our kernels only, and no news."""
     settings: Mapping[str, Any] = {
         "ServerApp": {
@@ -251,11 +258,28 @@ def _write_settings(lab: Path, first: str, port: int) -> None:
     }
     if len(str(lab)) <= LONGEST_FOLDER:
         settings = {**settings, "KernelManager": {"transport": "ipc"}}
+    if origin:
+        server = {**settings["ServerApp"], **_proxied(origin)}
+        settings = {**settings, "ServerApp": server, "IdentityProvider": PROXIED_COOKIE}
     config = lab / "config"
     write_whole(config / "jupyter_server_config.json", json.dumps(settings, indent=1))
     write_whole(
         config / "labconfig/default_setting_overrides.json", json.dumps(LAB_SETTINGS)
     )
+
+
+def _proxied(origin: Origin) -> dict[str, Any]:
+    """Return the settings of a server behind the proxy of `origin`, and no other.
+
+    The proxy has to keep its path in the requests, since Jupyter answers below it.
+    """
+    return {
+        "base_url": f"{origin.path}/",
+        "allow_origin": origin.site,
+        # `allow_remote_access` would let in all other hosts, too.
+        "local_hostnames": ["localhost", origin.host.partition(":")[0]],
+        "custom_display_url": origin.site,
+    }
 
 
 def _places(lab: Path) -> dict[str, str]:

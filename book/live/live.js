@@ -7,7 +7,7 @@
 
 (() => {
   const script = /** @type {HTMLScriptElement} */ (document.currentScript);
-  const { section, machine, tabs, names, cells: known } = JSON.parse(document.querySelector("#live-page").textContent);
+  const { section, machine, origins, tabs, names, cells: known } = JSON.parse(document.querySelector("#live-page").textContent);
   const root = document.documentElement;
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const LIVE = "live";
@@ -21,8 +21,15 @@
     died: "No kernel",
     stopped: "Not run",
   };
+  // The browser shows the page at an address of a proxy that the server has not been told of.
+  const isElsewhere = !origins.includes(location.origin);
+  const wrongOrigin =
+    `The server runs code for pages of ${origins.join(" and ")}, and this page is one of ${location.origin}.` +
+    ` End make live, and start it with its usual settings and ORIGIN=${location.origin}`;
   const problems = {
-    403: "The server was started anew: open the address that make live has printed last. Your code is kept.",
+    403: isElsewhere
+      ? `${wrongOrigin}. Your code is kept.`
+      : "The server was started anew: open the address that make live has printed last. Your code is kept.",
     404: "The server does not know this section: load the page again. Your code is kept.",
     413: "This is too much code for one request.",
   };
@@ -478,9 +485,10 @@
     while (above.nextElementSibling?.matches(".take, .record")) above = above.nextElementSibling;
     const row = element("div", "live-row live-title");
     const status = element("span", "live-status");
-    const text =
-      `Cells run on this machine: ${machine}. “Run all” and “Run to here” begin at the first` +
-      " cell that has changed or has not run.";
+    const text = isElsewhere
+      ? wrongOrigin
+      : `Cells run on this machine: ${machine}. “Run all” and “Run to here” begin at the first` +
+        " cell that has changed or has not run.";
     const draw = (problem) => {
       const { tab } = root.dataset;
       for (const each of buttons) each.hidden = !tabs.includes(tab);

@@ -5,13 +5,15 @@ which becomes a cookie. Browsers send a cookie to all ports of a machine, so its
 random, too: a server of another user on another port does not get it. A request that
 runs something must carry the cookie, come from a page of this server (`Origin` and
 `Sec-Fetch-Site`), and be JSON, which no form can send and which no other site may send
-without asking.
+without asking. ORIGIN names one more origin whose pages are pages of this server.
 """
 
 import base64
 import hashlib
 import hmac
+import html
 import json
+import os
 import re
 import secrets
 from functools import partial
@@ -22,6 +24,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from book.base.errors import BookError
 from book.live import lab, serve
+from book.live.origin import Origin, hint
 from book.live.sessions import Sessions
 from book.render import code
 from book.runner import machine
@@ -48,6 +51,17 @@ try {{
   }}
 }} catch {{}} // storage is blocked
 """
+# The browser opens the page by itself: after a redirect, it would leave out the cookie
+# if a link on another site, such as a console in the browser, has led here.
+ENTRANCE = (
+    '<!DOCTYPE html><html lang="en"><title>GPUs</title>'
+    '<meta http-equiv="refresh" content="0; url={}"></html>\n'
+)
+WRONG_TOKEN = "Open the address that make live has printed last.\n"
+WRONG_ORIGIN = (
+    "This server runs code for pages of {} only. Behind a proxy, start it with the"
+    " https address that your browser shows: make live ORIGIN=https://HOST\n"
+)
 COOKIE = "gpus-live"
 PLACE = re.compile(r"[\w-]{1,99}")
 MOST_BYTES = 1_000_000  # of a request
@@ -60,11 +74,18 @@ class Handler(serve.Handler):
     timeout = 60  # an idle connection must not hold a thread for ever
 
     def __init__(
-        self, *args: Any, sessions: Sessions, prefix: str, token: str, **kwargs: Any
+        self,
+        *args: Any,
+        sessions: Sessions,
+        prefix: str,
+        token: str,
+        origin: Origin | None = None,
+        **kwargs: Any,
     ):
         self.sessions = sessions
         self.prefix = prefix
         self.token = token
+        self.origin = origin
         super().__init__(*args, **kwargs)
 
     def parse_request(self) -> bool:
@@ -74,22 +95,31 @@ class Handler(serve.Handler):
         address = urlsplit(self.path)
         given = parse_qs(address.query).get("token", [""])[0]
         if given and hmac.compare_digest(given.encode(), self.token.encode()):
-            self.send_response(HTTPStatus.FOUND)
-            self.send_header("Location", f"{self.prefix}/{self.address.lstrip('/')}")
-            rules = f"HttpOnly; SameSite=Strict; Path={self.prefix}/"
-            self.send_header("Set-Cookie", f"{COOKIE}={self.token}; {rules}")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+            self._enter()
             return False
-        if not self._has_cookie() or not self._is_from_here():
+        if not self._has_cookie():
             self.refuse_address()
+            return False
+        if not self._is_from_here():
+            self._refuse_page(WRONG_ORIGIN.format(" and ".join(self.origins)))
             return False
         return True
 
+    def _enter(self) -> None:
+        """Hand the browser the cookie, and lead it to the page without the token."""
+        rules = f"HttpOnly; SameSite=Strict; Path={self.root}/"
+        if self.origin:  # browsers take a secure cookie from 127.0.0.1, too
+            rules += "; Secure"
+        page = html.escape(f"{self.root}/{self.address.lstrip('/')}")
+        cookie = {"Set-Cookie": f"{COOKIE}={self.token}; {rules}"}
+        self.send("text/html", ENTRANCE.format(page), headers=cookie)
+
     def refuse_address(self) -> None:
         """Say which address leads to the book."""
+        self._refuse_page(WRONG_TOKEN)
+
+    def _refuse_page(self, message: str) -> None:
         self.close_connection = True
-        message = "Open the address that make live has printed last.\n"
         self.send("text/plain", message, HTTPStatus.FORBIDDEN)
 
     def _has_cookie(self) -> bool:
@@ -104,11 +134,15 @@ class Handler(serve.Handler):
         if self.command in ("GET", "HEAD") and not self.address.startswith("/.live/"):
             is_navigation = self.headers.get("Sec-Fetch-Mode") == "navigate"
             return site in ("same-origin", "none") or is_navigation
-        own = f"http://{self.headers['Host']}"
-        return (
-            site == "same-origin"
-            and self.headers.get("Origin", own if self.command == "GET" else "") == own
-        )
+        given = self.headers.get_all("Origin", [])
+        is_own = set(given) <= set(self.origins) and (given or self.command == "GET")
+        return site == "same-origin" and bool(is_own)
+
+    @property
+    def origins(self) -> list[str]:
+        """The origins of this server's pages: of this machine, and of the proxy."""
+        own = [f"http://{self.own_host}"] if self.own_host else []
+        return own + ([self.origin.site] if self.origin else [])
 
     def end_headers(self) -> None:
         """Let no other site show or load what is served."""
@@ -121,8 +155,10 @@ class Handler(serve.Handler):
         """Return a page with the script that runs its cells."""
         name = file.relative_to(Path(self.directory)).with_suffix("").as_posix()
         data = json.dumps(self._page_data(name)).replace("<", "\\u003c")
-        added = ADDED.format(self.prefix, data)
-        choice = CHOICE.format(self.prefix, json.dumps(list(self.sessions.pythons)))
+        added = ADDED.format(self.root, data)
+        # All pages of the origin can read what is stored, on a hub also other users'.
+        server, tabs = _digest(self.prefix), list(self.sessions.pythons)
+        choice = CHOICE.format(server, json.dumps(tabs))
         page = _with_live_machine(super().page(file), choice)
         return page.replace("</body>", added)
 
@@ -144,6 +180,7 @@ class Handler(serve.Handler):
         return {
             "section": name,
             "machine": self.sessions.machine,
+            "origins": self.origins,
             "tabs": list(self.sessions.pythons),
             "names": {tab: tab_name(tab) for tab in book.tabs},
             "cells": cells,
@@ -235,7 +272,14 @@ def _digest(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
-def start(book: Book, tabs: list[str], python: Path | None, port: int) -> None:
+def start(
+    book: Book,
+    tabs: list[str],
+    python: Path | None,
+    port: int,
+    origin: Origin | None = None,
+    listen: str = serve.HOST,
+) -> None:
     """Serve the book with cells that run, until interrupted."""
     for tab in tabs:
         book.check_tab(tab)
@@ -246,8 +290,13 @@ def start(book: Book, tabs: list[str], python: Path | None, port: int) -> None:
         name = "CPU"
     sessions = Sessions(book, pythons, name)
     prefix, token = f"/{secrets.token_urlsafe(12)}", secrets.token_urlsafe(24)
-    handler = partial(Handler, sessions=sessions, prefix=prefix, token=token)
+    handler = partial(
+        Handler, sessions=sessions, prefix=prefix, token=token, origin=origin
+    )
+    address = f"{prefix}/?token={token}"
+    if origin is None and (setting := hint(os.environ, port)):
+        print(f"behind this machine's proxy, run: make live {setting}", flush=True)
     try:
-        serve.serve(book.root, port, handler, f"{prefix}/?token={token}")
+        serve.serve(book.root, port, handler, address, listen, origin)
     finally:
         sessions.close()

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -22,9 +22,15 @@ from typing import Any
 
 from book.base import build_paths
 from book.base.errors import BookError, describe_os_error
+from book.live.origin import Origin
 
 HOST = "127.0.0.1"
-NAMES = (HOST, "localhost")
+# The port may be that of a tunnel.
+OWN = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?")
+WRONG_HOST = (
+    "This server answers at {}. Behind a proxy, start it with the https address that"
+    " your browser shows: make live ORIGIN=https://HOST\n"
+)
 BUILDS = "/.builds"
 # The page's policy allows scripts from files only. A page asks for the number of builds
 # now and then: with a connection of its own, the seventh open page would hang.
@@ -37,6 +43,7 @@ setInterval(async () => {{
 """
 RELOAD = "/.reload.js"
 POLL_SECONDS = 0.5
+NO_HEADERS: Mapping[str, str] = {}
 # Folders that a build writes, or that no page is made from.
 UNWATCHED = {build_paths.BUILD.name, "__pycache__", "tests", "benchmarks"}
 
@@ -44,20 +51,23 @@ UNWATCHED = {build_paths.BUILD.name, "__pycache__", "tests", "benchmarks"}
 class Handler(SimpleHTTPRequestHandler):
     """Serves pages with the script that reloads them, and other files unchanged.
 
-    All addresses begin with `prefix`.
+    All addresses begin with `prefix`; in a browser that comes through the proxy of
+    `origin`, the path of the proxy stands before it.
     """
 
     prefix = ""
+    origin: Origin | None = None
     server: "Server"
 
     def parse_request(self) -> bool:
         """Read the request; refuse one for another host or another address."""
         if not super().parse_request():
             return False
-        # The port may be that of a tunnel.
-        if self.headers.get("Host", "").partition(":")[0] not in NAMES:
-            self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
+        if not self._is_for_us():
+            self.refuse_host()
             return False
+        if self.origin and self.path.startswith(f"{self.origin.path}/"):
+            self.path = self.path.removeprefix(self.origin.path)
         if not self.path.startswith(f"{self.prefix}/"):
             self.refuse_address()
             return False
@@ -66,9 +76,32 @@ class Handler(SimpleHTTPRequestHandler):
             return False
         return True
 
+    @property
+    def own_host(self) -> str | None:
+        """The host of the request, if that is this machine."""
+        hosts = self.headers.get_all("Host", [])
+        return hosts[0] if len(hosts) == 1 and OWN.fullmatch(hosts[0]) else None
+
+    def _is_for_us(self) -> bool:
+        """Whether the request names this machine or, as some proxies do, the origin."""
+        proxied = [[host] for host in self.origin.hosts] if self.origin else []
+        return bool(self.own_host) or self.headers.get_all("Host") in proxied
+
+    def refuse_host(self) -> None:
+        """Say at which addresses there is an answer."""
+        self.close_connection = True
+        known = f"{HOST}, localhost{f' and {self.origin}' if self.origin else ''}"
+        text = WRONG_HOST.format(known)
+        self.send("text/plain", text, HTTPStatus.MISDIRECTED_REQUEST)
+
     def refuse_address(self) -> None:
         """Answer a request for an address that does not begin with the prefix."""
         self.send_error(HTTPStatus.NOT_FOUND)
+
+    @property
+    def root(self) -> str:
+        """The prefix of all addresses in a browser."""
+        return (self.origin.path if self.origin else "") + self.prefix
 
     @property
     def address(self) -> str:
@@ -88,7 +121,7 @@ class Handler(SimpleHTTPRequestHandler):
             self.send("text/plain", str(self.server.builds))
         elif self.address == RELOAD:
             count = int(query) if re.fullmatch("[0-9]{1,9}", query) else 0
-            self.send("text/javascript", SCRIPT.format(self.prefix + BUILDS, count))
+            self.send("text/javascript", SCRIPT.format(self.root + BUILDS, count))
         elif file.suffix == ".html" and file.is_file():
             self.send("text/html", self.page(file))
         else:
@@ -96,18 +129,32 @@ class Handler(SimpleHTTPRequestHandler):
 
     def page(self, file: Path) -> str:
         """Return a page of the site with the script that reloads it."""
-        address = f"{self.prefix}{RELOAD}?{self.server.builds}"
+        address = f"{self.root}{RELOAD}?{self.server.builds}"
         script = f'<script src="{address}"></script></body>'
         return file.read_text(encoding="utf-8").replace("</body>", script)
 
-    def send(self, kind: str, text: str, status: int = HTTPStatus.OK) -> None:
+    def send(
+        self,
+        kind: str,
+        text: str,
+        status: int = HTTPStatus.OK,
+        headers: Mapping[str, str] = NO_HEADERS,
+    ) -> None:
         """Answer with a text of this kind."""
         body = text.encode()
         self.send_response(status)
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
+
+    def send_header(self, keyword: str, value: str) -> None:
+        """Send a header; an address in it is one below the path of the proxy."""
+        if keyword == "Location" and self.origin:
+            value = self.origin.path + value
+        super().send_header(keyword, value)
 
     def end_headers(self) -> None:
         self.send_header("Cache-Control", "no-store")
@@ -125,8 +172,10 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128  # a browser may ask for many files at once
 
-    def __init__(self, site: Path, port: int, handler: Callable[..., Handler]):
-        super().__init__((HOST, port), partial(handler, directory=str(site)))
+    def __init__(
+        self, site: Path, port: int, handler: Callable[..., Handler], listen: str = HOST
+    ):
+        super().__init__((listen, port), partial(handler, directory=str(site)))
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Print the traceback of an error, unless the browser just left."""
@@ -139,14 +188,18 @@ def serve(
     port: int,
     handler: Callable[..., Handler] = Handler,
     address: str = "/",
+    listen: str = HOST,
+    origin: Origin | None = None,
 ) -> None:
     """Serve the book in `root` until interrupted, and print the `address` to open.
 
-    Raises a `BookError` if the port is taken or the book does not build.
+    That is an address of this machine, or of the proxy at `origin`. In a container,
+    whose ports are mapped, the server has to `listen` at more than 127.0.0.1. Raises a
+    `BookError` if the port is taken or the book does not build.
     """
     # The port is taken before the book is built, so that a mistake shows at once.
     try:
-        server = Server(root / build_paths.HTML, port, handler)
+        server = Server(root / build_paths.HTML, port, handler, listen)
     except OSError as error:
         message = f"{port} is not available ({describe_os_error(error)})"
         raise BookError(f"{message}; name another, as in PORT=8001", "PORT") from error
@@ -155,7 +208,8 @@ def serve(
         if not build(root):
             raise BookError("the book does not build; fix that, then serve it")
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        print(f"http://{HOST}:{server.server_port}{address} (Ctrl-C ends)", flush=True)
+        site = origin or f"http://{HOST}:{server.server_port}"
+        print(f"{site}{address} (Ctrl-C ends)", flush=True)
         try:
             _rebuild_on_change(root, before, server)
         except KeyboardInterrupt:

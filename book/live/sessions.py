@@ -36,8 +36,11 @@ from book.text.section import Section
 
 MOST_KERNELS = 4  # each takes some hundred megabytes
 WAIT_SECONDS = 20  # the longest that a page waits for news
+STOP_SECONDS = 10  # the longest that a kernel has to end a cell that was stopped
 DIED = "the kernel died; the next run starts a new one"
 LEFT = "the cell ended the kernel; the next run starts a new one"
+CUT = f"stopped, and the rest dropped: {TOO_LARGE}"
+DEAF = f"{CUT}; it did not stop at once, so the next run starts a new kernel"
 PAST = "in a kernel that has ended"
 RENDER_SECONDS = 0.1  # outputs are sent at most so often
 WORKING = {"queued", "starting", "running"}
@@ -67,11 +70,14 @@ class Run:
 class LiveClient(LimitedClient):
     """A client that calls `heard` after each message of the kernel.
 
-    `has_left` says whether a cell has ended the kernel, as `exit()` does.
+    `has_left` says whether a cell has ended the kernel, as `exit()` does; `is_idle`,
+    whether the last cell, whose messages name the request `request`, sends no more.
     """
 
     heard: Callable[[], None] = staticmethod(lambda: None)
     has_left = False
+    is_idle = True
+    request = ""
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
@@ -85,6 +91,8 @@ class LiveClient(LimitedClient):
         self, msg: dict[str, Any], cell: NotebookNode, cell_index: int
     ) -> NotebookNode | None:
         content = msg["content"]
+        self.request = msg["parent_header"]["msg_id"]
+        self.is_idle = content.get("execution_state") == "idle"
         if "data" in content:  # a page shows only texts, and nbformat may refuse others
             texts = {k: v for k, v in content["data"].items() if isinstance(v, str)}
             content["data"] = texts
@@ -92,6 +100,19 @@ class LiveClient(LimitedClient):
             return super().process_message(msg, cell, cell_index)
         finally:
             self.heard()
+
+    async def drain(self) -> None:
+        """Drop all that the kernel still sends of the last cell.
+
+        A later cell would wait for its own output behind thousands of messages, and
+        nbclient gives up after a few seconds.
+        """
+        assert self.kc is not None
+        while not self.is_idle:
+            await asyncio.sleep(0)  # other sessions' turn: what is there needs no wait
+            msg: Any = await self.kc.iopub_channel.get_msg(timeout=None)  # type: ignore
+            if msg["parent_header"].get("msg_id") == self.request:
+                self.is_idle = msg["content"].get("execution_state") == "idle"
 
 
 @dataclass(eq=False)
@@ -191,16 +212,25 @@ class Session:
             if client.size <= MOST_CHARACTERS:
                 self._tell(run, "died", DIED)
                 return False
-            await self._send_interrupt(client)
-            await asyncio.sleep(1)  # the kernel sends the rest of what it has
-            self._tell(run, "error", f"stopped, and the rest dropped: {TOO_LARGE}")
-            self.stop_waiting()
-            return True
+            return await self._cut(client, run)
         failed = any(o.output_type == "error" for o in run.source.outputs)
         self._tell(run, "error" if failed else "done", LEFT if client.has_left else "")
         if failed:
             self.stop_waiting()
         return not client.has_left
+
+    async def _cut(self, client: LiveClient, run: Run) -> bool:
+        """Stop a cell that prints too much; return whether later cells may run."""
+        await self._send_interrupt(client)
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                await client.drain()
+        except TimeoutError:
+            self._tell(run, "error", DEAF)
+        else:
+            self._tell(run, "error", CUT)
+        self.stop_waiting()
+        return client.is_idle
 
     def stop_waiting(self) -> None:
         """Take all runs out of the queue."""

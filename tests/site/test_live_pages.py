@@ -23,6 +23,7 @@ from playwright.sync_api import (
     Route,
     expect,
 )
+from proxy import proxied
 
 from book.text.book import Book
 
@@ -39,13 +40,13 @@ raise SystemExit(__main__.main())
 
 
 @contextmanager
-def serving(tab: str, port: int) -> Iterator[str]:
+def serving(tab: str, port: int, *options: str) -> Iterator[str]:
     """Run `make live`; yield the address that it prints."""
     command = [sys.executable, "-c", START, "live", "--tab", tab]
-    command += ["--python", sys.executable, "--port", str(port)]
+    command += ["--python", sys.executable, "--port", str(port), *options]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert process.stdout
-    address = r"http://127.0.0.1:\d+/[\w-]+/\?token=[\w-]+"
+    address = r"https?://[\w.]+:\d+/\S*\?token=[\w-]+"
     found = (re.search(address, line) for line in process.stdout)
     yield next(match[0] for match in found if match)
     process.send_signal(signal.SIGTERM)
@@ -517,6 +518,70 @@ def test_the_cookie_reaches_no_other_port(live: Page, hostile_port: int):
     # The browser has the cookie: who knew the path would get it.
     page.goto(f"{other}{urlsplit(live.url).path}")
     assert "gpus-live=" in Hostile.cookies[0]
+
+
+# Behind a proxy that ends TLS
+
+
+@pytest.fixture
+def proxied_context(browser: Browser) -> Iterator[BrowserContext]:
+    """A context that accepts the proxy's certificate."""
+    context = browser.new_context(ignore_https_errors=True)
+    yield context
+    context.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options, path",
+    [
+        ([], ""),
+        (["--keep-host"], ""),
+        (["--strip-path"], "/user/ada/proxy/8000"),
+    ],
+)
+def test_a_page_of_a_proxy_runs_cells_also_after_a_link_on_another_site(
+    site: Path,
+    proxied_context: BrowserContext,
+    hostile_port: int,
+    options: list[str],
+    path: str,
+):
+    port = free_port()
+    with proxied(port, *options, "--path", path) as proxy:
+        origin = f"https://gpus.localhost:{proxy}{path}"
+        with serving("pytorch", port, "--origin", origin) as address:
+            assert address.startswith(f"{origin}/")
+            page = proxied_context.new_page()
+            page.goto(f"http://127.0.0.1:{hostile_port}/")
+            page.evaluate(f"location.assign({address.replace('/?', f'/{PAGE}?')!r})")
+            page.wait_for_url(f"{address.partition('?')[0]}{PAGE}")
+            expect(page.locator(".live-title")).to_contain_text("Cells run on this")
+            run(rows(page).nth(0), "print(6 * 7)")
+            finish(rows(page).nth(0))
+            expect(output(rows(page).nth(0))).to_contain_text("42")
+            (cookie,) = proxied_context.cookies()
+            assert cookie["secure"] and cookie["sameSite"] == "Strict"
+            # The address of this machine leads to the same pages.
+            _, _, below = address.partition(f":{proxy}")
+            below = below.replace("/?", f"/{PAGE}?")
+            page.goto(f"http://127.0.0.1:{port}{below}")
+            run(rows(page).nth(0), "print(7 * 7)")
+            finish(rows(page).nth(0))
+            expect(output(rows(page).nth(0))).to_contain_text("49")
+
+
+def test_a_page_of_an_unknown_proxy_names_the_setting(
+    address: str, proxied_context: BrowserContext
+):
+    with proxied(int(re.findall(r":(\d+)/", address)[0])) as proxy:
+        origin = f"https://gpus.localhost:{proxy}"
+        page = open_in(proxied_context, re.sub(r"^http://[^/]+", origin, address))
+        for place in (page.locator(".live-title"), rows(page).nth(0)):
+            if place.locator(".live-status").inner_text() == "":
+                run(place)
+            expect(status(place)).to_contain_text(f"ORIGIN={origin}")
+            expect(status(place)).not_to_contain_text("printed last")
 
 
 def test_published_pages_run_nothing(site: Path):

@@ -5,9 +5,8 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
@@ -15,61 +14,15 @@ from typing import Any
 import psutil
 import pytest
 from bs4 import BeautifulSoup
+from nbclient import NotebookClient
 
 from book.live import lab, live, serve
+from book.live import sessions as sessions_module
 from book.live.sessions import Sessions
-from book.runner import signals
+from book.runner import execution
 from book.text.book import Book
 
 TOKEN, PREFIX = "the-token", "/the-path"
-EARLY = 'const known = {"machine": ["cpu"], "theme": ["auto"]};'
-PAGE = "<html><head><script>{}</script></head><body><p>Text</p></body></html>"
-SECTION = """\
-# One
-
-```{.python .input}
-%%tab all
-number = 6
-```
-
-```{.python .input .predict question="What is it?" answer="is ?"}
-%%tab all
-print('is', number * 7)
-```
-"""
-
-
-@pytest.fixture
-def book(make_book: Callable[..., Book]) -> Book:
-    return make_book(one=SECTION)
-
-
-@pytest.fixture
-def sessions(book: Book) -> Iterator[Sessions]:
-    signals.listen()  # as the command does; a kernel inherits what is ignored
-    pythons = dict.fromkeys(book.tabs, Path(sys.executable))
-    sessions = Sessions(book, pythons, "A GPU")
-    yield sessions
-    sessions.close()
-
-
-@pytest.fixture
-def server(book: Book, sessions: Sessions) -> Iterator[serve.Server]:
-    site = book.root / "_build/html"
-    (site / "chapter").mkdir(parents=True)
-    for name in ("index.html", "chapter/one.html"):
-        (site / name).write_text(PAGE.format(EARLY))
-    secrets = {"prefix": PREFIX, "token": TOKEN}
-    handler = partial(live.Handler, sessions=sessions, **secrets)
-    with serve.Server(site, 0, handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        yield server
-        server.shutdown()
-
-
-@pytest.fixture
-def port(server: serve.Server) -> int:
-    return server.server_port
 
 
 def ask(
@@ -123,16 +76,24 @@ def printed(run: dict[str, Any]) -> str:
     return BeautifulSoup(run["html"], "html.parser").get_text().strip()
 
 
+def entrance(answer: HTTPResponse) -> str:
+    """Return the address of the page to which a browser with the token is led."""
+    soup = BeautifulSoup(answer.read(), "html.parser")
+    assert not soup.select("script")
+    return str(soup.select_one("meta")["content"]).partition("url=")[2]  # type: ignore[index]
+
+
 def test_the_token_becomes_a_cookie(port: int):
     answer = ask(port, f"/chapter/one.html?token={TOKEN}", Cookie=None)
-    page = f"{PREFIX}/chapter/one.html"
-    assert (answer.status, answer.headers["Location"]) == (302, page)
+    assert (answer.status, entrance(answer)) == (200, f"{PREFIX}/chapter/one.html")
     kind, *rules = answer.headers["Set-Cookie"].split("; ")
     assert kind == f"gpus-live={TOKEN}"
     # Other ports get a cookie, too, unless its path is one that they cannot know.
     assert sorted(rules) == ["HttpOnly", f"Path={PREFIX}/", "SameSite=Strict"]
     away = ask(port, f"//evil.example/?token={TOKEN}", Cookie=None)
-    assert away.headers["Location"] == f"{PREFIX}/evil.example/"
+    assert entrance(away) == f"{PREFIX}/evil.example/"
+    quoted = ask(port, f'/"><script>?token={TOKEN}', Cookie=None)
+    assert entrance(quoted) == f'{PREFIX}/"><script>'
 
 
 def test_a_folder_leads_to_its_page_below_the_random_path(port: int):
@@ -153,7 +114,7 @@ def test_other_paths_show_nothing(
 
 def test_two_servers_have_different_paths(book: Book, monkeypatch: pytest.MonkeyPatch):
     addresses = []
-    monkeypatch.setattr(serve, "serve", lambda *given: addresses.append(given[-1]))
+    monkeypatch.setattr(serve, "serve", lambda *given: addresses.append(given[3]))
     monkeypatch.setattr(lab, "interpreters", lambda *_: {"jax": Path(sys.executable)})
     for _ in range(2):
         live.start(book, ["jax"], Path(sys.executable), 0)
@@ -189,6 +150,14 @@ def test_a_page_gets_the_script_and_a_policy_that_allows_it(port: int):
     assert b"bookChoose" in ask(port, "/.live/live.js").read()
 
 
+def test_a_page_stores_no_secret(port: int):
+    """On a hub, pages of other users may have the same origin, and read the storage."""
+    page = ask(port, "/chapter/one.html").read().decode()
+    stored = re.findall(r"setItem\((.*)\)", page)
+    assert len(stored) == 2 and not any(PREFIX[1:] in each for each in stored)
+    assert TOKEN not in page
+
+
 @pytest.mark.parametrize(
     "headers",
     [
@@ -203,6 +172,8 @@ def test_a_page_gets_the_script_and_a_policy_that_allows_it(port: int):
         {"Content_Type": "application/x-www-form-urlencoded"},
         {"Content_Type": "application/json-patch"},
         {"Host": "evil.example"},
+        {"Host": "127.0.0.1:80@evil.example"},
+        {"Origin": "https://127.0.0.1"},
     ],
 )
 @pytest.mark.parametrize("what", ["run", "interrupt", "restart"])
@@ -421,6 +392,41 @@ def test_of_too_much_output_the_first_part_stays(port: int):
     assert printed(flood).startswith("begun\nbegun\n")
     assert 500_000 < len(flood["html"]) < 2_000_000
     assert printed(run(port, "print('alive')")) == "alive"
+
+
+def limit_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (execution, sessions_module):
+        monkeypatch.setattr(module, "MOST_CHARACTERS", 1000)
+
+
+def test_the_run_after_one_of_too_much_output_shows_its_own(
+    port: int, sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+):
+    """Many short messages are still on their way when the cell has been stopped."""
+    limit_output(monkeypatch)
+    monkeypatch.setattr(NotebookClient, "iopub_timeout", 0.1)  # as on a slow machine
+    run(port, "1")  # the kernel has started
+
+    async def fall_behind() -> None:
+        time.sleep(1)
+
+    flood = "for i in range(300_000): print(i, flush=True)"
+    ask(port, "/.live/run", order(("exercise-1", flood)))
+    sessions.call(fall_behind())
+    assert "the rest dropped" in finish(port)["exercise-1"]["note"]
+    later = run(port, "print('later')")
+    assert (later["state"], printed(later)) == ("done", "later")
+
+
+def test_a_cell_that_prints_on_after_an_interrupt_loses_its_kernel(
+    port: int, monkeypatch: pytest.MonkeyPatch
+):
+    limit_output(monkeypatch)
+    monkeypatch.setattr(sessions_module, "STOP_SECONDS", 0.5)
+    deaf = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+    flood = run(port, f"{deaf}\nwhile True: print('x' * 1000)")
+    assert flood["state"] == "error" and "starts a new kernel" in flood["note"]
+    assert printed(run(port, "print('later')")) == "later"
 
 
 @pytest.mark.parametrize("kind", ["image/png", "image/svg+xml", "text/plain"])

@@ -2,17 +2,24 @@
 
 import json
 import os
+import re
+import ssl
+import subprocess
 import sys
+import time
 from collections.abc import Callable
+from http.client import HTTPSConnection
 from pathlib import Path
 from types import ModuleType
 
 import nbformat
 import pytest
+from proxy import PEM, free_port, proxied
 
 from book import __main__ as main
 from book.base.errors import BookError
 from book.live import lab, live
+from book.live.origin import Origin
 from book.text.book import Book
 
 CELL = """\
@@ -45,8 +52,14 @@ def open_lab(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
         lambda book, tabs, _: dict.fromkeys(tabs, Path(sys.executable)),
     )
 
-    def start(book: Book, *tabs: str, sections: tuple[str, ...] = ()) -> Path:
-        lab.start(book, tabs, sections, None, 8890)
+    def start(
+        book: Book,
+        *tabs: str,
+        sections: tuple[str, ...] = (),
+        port: int = 8890,
+        origin: Origin | None = None,
+    ) -> Path:
+        lab.start(book, tabs, sections, None, port, origin)
         return book.root / "_build/lab"
 
     return start
@@ -131,6 +144,74 @@ def test_unknown_names_are_refused_before_anything_is_written(
     with pytest.raises(BookError, match=reason):
         open_lab(book, tab, sections=sections)
     assert not (book.root / "_build/lab").exists()
+
+
+# Behind a proxy
+
+
+OF_A_PROXY = {
+    *("allow_origin", "allow_origin_pat", "allow_remote_access", "local_hostnames"),
+    *("base_url", "custom_display_url", "ip", "trust_xheaders"),
+}
+
+
+def test_an_origin_opens_jupyter_to_it_and_to_nothing_else(
+    book: Book, open_lab: Callable[..., Path]
+):
+    found = settings(open_lab(book, "jax"))
+    assert not OF_A_PROXY & set(found["ServerApp"]) and "IdentityProvider" not in found
+    origin = Origin("hub.example:8443", "/user/ada/proxy/absolute/8888")
+    found = settings(open_lab(book, "jax", origin=origin))
+    assert {k: v for k, v in found["ServerApp"].items() if k in OF_A_PROXY} == {
+        "allow_origin": "https://hub.example:8443",
+        "local_hostnames": ["localhost", "hub.example"],
+        "base_url": "/user/ada/proxy/absolute/8888/",
+        "custom_display_url": "https://hub.example:8443",
+    }
+    assert found["IdentityProvider"] == {
+        "secure_cookie": True,
+        "cookie_name": "gpus-lab",  # the token stays Jupyter's own
+    }
+    found = settings(open_lab(book, "jax"))
+    assert not OF_A_PROXY & set(found["ServerApp"]) and "IdentityProvider" not in found
+
+
+@pytest.mark.slow
+def test_jupyter_answers_pages_of_the_origin_that_have_the_token(
+    book: Book, open_lab: Callable[..., Path]
+):
+    port, path = free_port(), "/user/ada/proxy/absolute/8888"
+    folder = open_lab(book, "jax", port=port, origin=Origin("gpu.example", path))
+    log = folder / "log"
+    with log.open("w") as file, proxied(port, "--keep-host", "--path", path) as proxy:
+        command = [sys.executable, "-m", "jupyterlab"]
+        places = os.environ | lab._places(folder)
+        process = subprocess.Popen(command, env=places, stderr=file)
+        try:
+            while not (token := re.search(r"token=(\w+)", log.read_text())):
+                assert process.poll() is None, log.read_text()
+                time.sleep(0.1)
+            assert f"https://gpu.example{path}/lab/tree/jax/second" in log.read_text()
+            site, host = "https://gpu.example", "gpu.example"
+            for status, origin, name, given in (
+                (200, site, host, token[1]),
+                (403, site, host, "a-token"),
+                (403, site, "evil.example", token[1]),
+                (403, site, f"{host}.evil.example", token[1]),
+            ):
+                assert kernels(proxy, path, origin, name, given) == status
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def kernels(port: int, path: str, origin: str, host: str, token: str) -> int:
+    """Return the status of an answer to a request for the running kernels."""
+    context = ssl.create_default_context(cafile=PEM)
+    connection = HTTPSConnection("localhost", port, timeout=60, context=context)
+    headers = {"Host": host, "Origin": origin, "Authorization": f"token {token}"}
+    connection.request("GET", f"{path}/api/kernels", headers=headers)
+    return connection.getresponse().status
 
 
 @pytest.mark.parametrize("module", [lab, live])

@@ -77,6 +77,11 @@ def test_open_pages_hear_of_a_build(port: int, server: serve.Server):
         ("localhost:1", True),  # the other end of a tunnel
         ("evil.example:{}", False),
         ("127.0.0.1.evil.example:{}", False),
+        ("127.0.0.1:80@evil.example", False),
+        ("127.0.0.1:", False),
+        ("127.0.0.1:{} evil.example", False),
+        ("x@127.0.0.1:{}", False),
+        ("[::1]:{}", False),
         ("", False),
     ],
 )
@@ -87,12 +92,20 @@ def test_another_host_gets_no_answer(port: int, host: str, answered: bool, path:
         answer = get(port, path, method, Host=host.format(port))
         assert answer.status == (200 if answered else 421)
         if not answered:
-            assert b"Text" not in answer.read()
+            body = answer.read()
+            assert b"Text" not in body and (method == "HEAD" or b"ORIGIN=" in body)
 
 
 def test_a_request_without_a_host_gets_no_answer(port: int):
     with socket.create_connection((serve.HOST, port), timeout=60) as client:
         client.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        assert b" 421 " in client.recv(100)
+
+
+def test_a_request_for_two_hosts_gets_no_answer(port: int):
+    with socket.create_connection((serve.HOST, port), timeout=60) as client:
+        hosts = b"Host: localhost\r\nHost: evil.example\r\n"
+        client.sendall(b"GET / HTTP/1.1\r\n" + hosts + b"\r\n")
         assert b" 421 " in client.recv(100)
 
 
