@@ -203,6 +203,15 @@ def lock(options: argparse.Namespace) -> None:
         print(path)
 
 
+def hosts(options: argparse.Namespace) -> None:
+    """Write the versions that hosts of notebooks publish to environments/hosts/."""
+    from book.notebooks import hosts
+
+    book = _read_book()
+    for host in [hosts.check_host(name) for name in options.host or hosts.HOSTS]:
+        print(hosts.renew(book.root, book.tabs, host))
+
+
 def _read_book() -> "Book":
     from book.text.book import Book
 
@@ -237,6 +246,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "outputs": YES_OR_NO | {"help": "include the outputs of the records"},
     "pdf": YES_OR_NO | {"help": "0 to omit the PDFs"},
     "push": YES_OR_NO | {"help": "push the notebooks to their branch on GitHub"},
+    "host": {"type": arguments.names, "default": [], "help": "only these hosts"},
     "check": {"action": "store_true", "help": "write nothing"},
 }
 
@@ -268,6 +278,7 @@ def _parser() -> argparse.ArgumentParser:
     add(lab, "tab section python port", port=8888)
     add(serve, "port")
     add(lock)
+    add(hosts, "host")
     return parser
 
 
