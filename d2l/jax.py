@@ -3825,4 +3825,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 8365b7e7a6155130, with the contents de4a9d5d5056b65e.
+# Generated from 812fae673f13d209, with the contents de4a9d5d5056b65e.

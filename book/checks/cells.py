@@ -76,13 +76,13 @@ def _private_modules(section: Section, cells: list[Cell]) -> Iterator[str]:
 def _imports(cell: Cell) -> Iterator[tuple[str, int]]:
     """Yield what a cell imports outside of any block, with its row in the cell."""
     with contextlib.suppress(SyntaxError):  # which another rule reports
-        for statement in ast.parse(cell.python).body:
-            match statement:
+        for line in ast.parse(cell.python).body:
+            match line:
                 case ast.Import():
-                    yield from ((each.name, statement.lineno) for each in statement.names)
+                    yield from ((each.name, line.lineno) for each in line.names)
                 case ast.ImportFrom():
-                    for each in statement.names:
-                        yield f"{statement.module}.{each.name}", statement.lineno
+                    start = f"{line.module}."
+                    yield from ((start + each.name, line.lineno) for each in line.names)
 
 
 def _unknown_names(programs: list[tuple[Section, str, list[Cell]]]) -> Iterator[str]:

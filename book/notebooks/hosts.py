@@ -10,8 +10,8 @@ writes.
 
 import csv
 import json
+import os
 import re
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ RESULTS = FOLDER / "results.csv"
 
 COLAB, KAGGLE = "googlecolab/backend-info", "Kaggle/docker-python"
 SAGEMAKER = "aws/sagemaker-distribution"
-TITLES = {"colab": "Colab", "kaggle": "Kaggle", "sagemaker": "SageMaker"}
+TITLES = {"colab": "Colab", "kaggle": "Kaggle", "sagemaker": "SageMaker Studio"}
 KINDS = {
     "colab": names.COLAB,
     "kaggle": names.COLAB,
@@ -41,7 +41,9 @@ KINDS = {
 
 PIN = re.compile(r"\"?([\w.-]+)==([\w.]+)(?:\+\w+)?\"?")
 PYTHON = re.compile(r"^Python (3\.\d+)", re.MULTILINE)
-COLAB_IMAGE = re.compile(r"colab-external-images_(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)")
+COLAB_IMAGE = re.compile(
+    r"colab-external-images_(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)"
+)
 CONDA_PACKAGE = re.compile(r"/([^/]+)-([^/-]+)-[^/-]+\.(?:conda|tar\.bz2)")
 RELEASE = re.compile(r"build_artifacts/v\d+/v[\d.]+/v(\d+)\.(\d+)\.(\d+)/RELEASE\.md")
 HEADER = re.compile(r"# (\d{4}-\d\d-\d\d), Python (3\.\d+), (.+)")
@@ -143,7 +145,9 @@ def _last_commit(repository: str, path: str, until: str = "") -> tuple[str, str]
     query = {"path": path, "per_page": "1"} | ({"until": until} if until else {})
     commits = json.loads(_read(f"{API}/{repository}/commits?{urlencode(query)}"))
     if not commits:
-        raise BookError(f"no commit has {path}; has the host moved its list?", repository)
+        raise BookError(
+            f"no commit has {path}; has the host moved its list?", repository
+        )
     return commits[0]["sha"], commits[0]["commit"]["committer"]["date"][:10]
 
 
@@ -153,8 +157,12 @@ def _raw(repository: str, commit: str, path: str) -> str:
 
 def _read(address: str) -> str:
     """Return a file of GitHub; raise a `BookError` if it cannot be had."""
+    request = urllib.request.Request(address)
+    token = os.environ.get("GITHUB_TOKEN")
+    if token and address.startswith(f"{API}/"):
+        request.add_unredirected_header("Authorization", f"Bearer {token}")
     try:
-        with urllib.request.urlopen(address, timeout=SECONDS) as answer:
+        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
             return answer.read().decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "reason", error)
@@ -168,7 +176,9 @@ def _read(address: str) -> str:
 def check_host(host: str) -> str:
     """Return `host`; raise a `BookError` if there is no such host."""
     if host not in HOSTS:
-        raise BookError(f"unknown host '{host}'; choose from {', '.join(HOSTS)}", "HOST")
+        raise BookError(
+            f"unknown host '{host}'; choose from {', '.join(HOSTS)}", "HOST"
+        )
     return host
 
 
@@ -182,7 +192,9 @@ def renew(root: Path, tabs: Iterable[str], host: str) -> Path:
         if name in wanted
     ]
     if "numpy" not in published.versions:
-        raise BookError("this list has no numpy; the format may be new", published.source)
+        raise BookError(
+            "this list has no numpy; the format may be new", published.source
+        )
     header = f"# {published.date}, Python {published.python}, {published.source}"
     path = root / FOLDER / f"{host}.txt"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -167,7 +167,9 @@ def nearest_torch(wish: str) -> tuple[str, str]:
     wheels = [file.name for each in folders for file in each.glob("torch-*.whl")]
     builds = [found.groups() for found in map(TORCH.match, wheels) if found]
     if not builds:
-        message = f"PyPI has torch {wish} with CUDA only, 2.8 GB; set UV_TORCH_BACKEND=cpu"
+        message = (
+            f"PyPI has torch {wish} with CUDA only, 2.8 GB; set UV_TORCH_BACKEND=cpu"
+        )
         raise BookError(message, "PyTorch")
 
     def distance(build: tuple[str, ...]) -> int:

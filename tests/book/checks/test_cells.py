@@ -67,7 +67,7 @@ def test_a_private_module_that_stops_the_rest_of_a_section_is_found(
 @pytest.mark.parametrize(
     "code",
     [
-        "try:\n    from jax._src import core\nexcept ImportError:\n    core = None\ncore",
+        "try:\n    from jax._src import core\nexcept ImportError:\n    core = 1\ncore",
         "def f():\n    from jax._src import core\n    return core\nf",
         "from torch.utils._pytree import tree_map\ntree_map",
         "from . import sibling\nsibling",
