@@ -114,15 +114,14 @@ class Environment:
             theirs, versions["torch"] = versions["torch"], torch
             self.notes.append(
                 f"torch {torch} for a CPU on Python {python} in place of torch {theirs}"
-                f" on Python {self.published.python}; UV_TORCH_BACKEND=cpu takes that"
             )
+            print("for torch of the host without CUDA, set UV_TORCH_BACKEND=cpu")
         return python, [f"{name}=={version}" for name, version in versions.items()]
 
     def shown_versions(self) -> str:
         """Return the versions for the table, and what ran in their place."""
         named = [f"{n} {self.versions[n]}" for n in SHOWN if n in self.versions]
-        notes = [note.partition(";")[0] for note in self.notes]
-        return ", ".join(named) + (f" ({'; '.join(notes)})" if notes else "")
+        return "; ".join([", ".join(named), *self.notes])
 
     def fetch_missing(self, folder: Path) -> None:
         """Put into `folder` the wheels that first cells install on this host."""
@@ -140,10 +139,13 @@ class Environment:
         tried = run_python(self.python, *options, str(report), *wish)
         if tried.returncode:
             reason = tried.stderr.strip().splitlines()[-1]
-            self.notes.append(f"pip has no {' '.join(wish)} for this host: {reason}")
+            print(f"pip installs no {' '.join(wish)} on this host: {reason}")
             return
         new = [each["metadata"] for each in json.loads(report.read_text())["install"]]
-        pins = [f"{each['name']}=={each['version']}" for each in new]
+        versions = {each["name"].lower(): each["version"] for each in new}
+        pins = [f"{name}=={version}" for name, version in versions.items()]
+        named = [f"{name} {versions[name]}" for name in SHOWN if name in versions]
+        self.notes.append(f"first cells install {', '.join(named)}")
         download = ("-m", "pip", "download", "--quiet", "--no-deps", "-d", str(folder))
         run_python(self.python, *download, *pins).check_returncode()
 
@@ -269,8 +271,11 @@ def run_all(
 
     with ThreadPoolExecutor(jobs) as pool:
         waiting = [pool.submit(run_one, environment, s, make) for s in sections]
-        for done in as_completed(waiting):
-            yield done.result()
+        try:
+            for done in as_completed(waiting):
+                yield done.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)  # after an interrupt
 
 
 def others(verdicts: Sequence[Verdict]) -> str:
@@ -313,8 +318,6 @@ def test(book: Book, host: str, tab: str, names: Sequence[str], jobs: int) -> bo
     environment.fetch_missing(wheels(environment))
     version = run_python(python, "-V").stdout.strip()
     print(f"{host}, {tab}: {version}, {environment.shown_versions()}", flush=True)
-    for note in environment.notes:
-        print(f"{host}, {tab}: {note}", flush=True)
     verdicts = []
     for verdict in run_all(environment, chosen, jobs):
         word = "FAILED, " if verdict.failure else "says: " if verdict.told else "ran"
