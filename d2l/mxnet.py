@@ -1522,15 +1522,20 @@ def simulate_kernel(kernel: Any, grid: Any, threads: Any, *args: Any) -> None:
 
     The size of shared arrays has to be known before the kernel starts.
     """
+    from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
     from numba.cuda.simulator.kernel import FakeCUDAKernel
     from numba.cuda.simulator.kernelapi import FakeCUDAShared
 
     simulated = FakeCUDAKernel(kernel.py_func, device=False)
+    # numba-cuda 0.22, which Colab has, copies other arrays to a GPU.
+    arrays = [
+        FakeCUDAArray(arg) if isinstance(arg, onp.ndarray) else arg for arg in args
+    ]
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-4)  # since many threads wait for each other
     try:
         with mock.patch.object(FakeCUDAShared, "array", shared_array):
-            simulated[grid, threads](*args)
+            simulated[grid, threads](*arrays)
     finally:
         sys.setswitchinterval(interval)
 
@@ -3447,4 +3452,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 076beb556c8bf87b, with the contents 11441e07ff8cfa96.
+# Generated from 693cabcac0a70034, with the contents 7cfee5b36e54b2ff.

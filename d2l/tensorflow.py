@@ -1599,15 +1599,20 @@ def simulate_kernel(kernel: Any, grid: Any, threads: Any, *args: Any) -> None:
 
     The size of shared arrays has to be known before the kernel starts.
     """
+    from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
     from numba.cuda.simulator.kernel import FakeCUDAKernel
     from numba.cuda.simulator.kernelapi import FakeCUDAShared
 
     simulated = FakeCUDAKernel(kernel.py_func, device=False)
+    # numba-cuda 0.22, which Colab has, copies other arrays to a GPU.
+    arrays = [
+        FakeCUDAArray(arg) if isinstance(arg, onp.ndarray) else arg for arg in args
+    ]
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-4)  # since many threads wait for each other
     try:
         with mock.patch.object(FakeCUDAShared, "array", shared_array):
-            simulated[grid, threads](*args)
+            simulated[grid, threads](*arrays)
     finally:
         sys.setswitchinterval(interval)
 
@@ -3628,4 +3633,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 13ac241780cef98b, with the contents 220a9c8f5efd6bad.
+# Generated from c1df0da52200e4fd, with the contents 79cdb66ef76f91bc.
