@@ -48,8 +48,8 @@ CONDA_PACKAGE = re.compile(r"/([^/]+)-([^/-]+)-[^/-]+\.(?:conda|tar\.bz2)")
 RELEASE = re.compile(r"build_artifacts/v\d+/v[\d.]+/v(\d+)\.(\d+)\.(\d+)/RELEASE\.md")
 HEADER = re.compile(r"# (\d{4}-\d\d-\d\d), Python (3\.\d+), (.+)")
 # The names on PyPI of packages that conda names otherwise; and packages of conda that
-# are no release of the package of this name on PyPI, or with which only conda's build of
-# TensorFlow works.
+# are no release of the package of this name on PyPI, or with which only its own build
+# of TensorFlow works.
 RENAMED = {"pytorch": "torch"}
 CONDAS_OWN = ("graphviz", "tzdata", "protobuf")
 # A framework has this name on hosts, whose builds use GPUs.

@@ -154,7 +154,9 @@ class Environment:
         uv("venv", "--quiet", "--python", str(self.python), str(folder))
         (theirs,) = self.folder.glob("lib/python*/site-packages")
         (ours,) = folder.glob("lib/python*/site-packages")
-        line = f"import site; site.addsitedir({str(theirs)!r})\n"
+        # Packages such as cuda-pathfinder look for others below the prefixes of `site`.
+        prefix = f"site.PREFIXES.append({str(self.folder)!r})"
+        line = f"import site; {prefix}; site.addsitedir({str(theirs)!r})\n"
         (ours / "host.pth").write_text(line)
         return folder / "bin/python"
 

@@ -135,8 +135,9 @@ def test_a_notebook_installs_into_a_copy_and_keeps_what_it_showed(
     environment = Environment(BOOK, "colab", "jax")
     environment.folder.symlink_to(python.parents[1], target_is_directory=True)
     copy = environment.copy(tmp_path / "copy")
-    code = "import jax, sys; print(sys.prefix)"
-    assert command.run_python(copy, "-c", code).stdout.strip() == str(tmp_path / "copy")
+    code = "import jax, sys, site; print(sys.prefix, len(site.getsitepackages()))"
+    found = command.run_python(copy, "-c", code).stdout.split()
+    assert found == [str(tmp_path / "copy"), "2"]
     folder = tmp_path / "work"
     (folder / "home").mkdir(parents=True)
     cells = [new_code_cell(code) for code in ("print('shown')", "1 / 0", "2")]
