@@ -281,10 +281,10 @@ def run_all(
 
 
 def others(verdicts: Sequence[Verdict]) -> str:
-    """Return the notebooks that did not run, each reason once."""
+    """Return the notebooks that did not run, and the first sentence of each reason."""
     reasons: dict[str, list[str]] = {}
     for verdict in verdicts:
-        if reason := verdict.told or verdict.failure:
+        if reason := (verdict.told or verdict.failure).split(". ")[0]:
             reasons.setdefault(reason, []).append(verdict.section)
     count = len(verdicts)
     listed = [

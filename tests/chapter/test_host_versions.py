@@ -64,7 +64,8 @@ def test_a_run_that_breaks_off_without_an_error_in_a_cell_has_failed():
 
 
 def test_the_table_names_each_reason_once():
-    verdicts = [Verdict("a"), Verdict("b", told="x | y"), Verdict("c", told="x | y")]
+    told = "x | y. Otherwise, z"
+    verdicts = [Verdict("a"), Verdict("b", told=told), Verdict("c", told=told)]
     assert others(verdicts) == "b, c: x \\| y"
     assert others([Verdict("b", failure="z")]) == "all: z"
     assert others([Verdict("a")]) == ""
