@@ -103,7 +103,7 @@ def kaggle() -> Published:
 def sagemaker() -> Published:
     """Return what the newest SageMaker Distribution has, the image of Studio.
 
-    Studio Lab publishes no list.
+    Studio Lab has no list of its own that is known to us.
     """
     tree = json.loads(_read(f"{API}/{SAGEMAKER}/git/trees/main?recursive=1"))
     paths = [each["path"] for each in tree["tree"]]
