@@ -7,7 +7,8 @@ ifndef TOGETHER  # in turn, also under -j: the fast tests first
 .NOTPARALLEL:
 endif
 .PHONY: html live lab run eval export import notebooks slides pdf publish lib check serve test test-all \
-	system test-book test-site test-static test-d2l test-chapter test-timing test-wheel tools \
+	system test-book test-site test-static test-d2l test-chapter test-timing test-wheel \
+	test-hosts hosts tools \
 	bench-trainer bench-kernels bench-scaling quick lint coverage \
 	plans test-plans lock clean help golden
 
@@ -41,7 +42,7 @@ endef
 given = $(filter command,$(origin $(1)))
 option = $(if $(call given,$(1)),--$(2)='$(subst ','\'',$(value $(1)))')
 SETTINGS := TAB SECTION MACHINE JOBS PYTHON FORCE OUTPUTS PDF PUSH TO FROM ROUNDS GPUS PORT ORIGIN OLDEST BASE PAGE \
-	UPGRADE
+	UPGRADE HOST
 unexport $(SETTINGS)
 # A misspelt setting is an error, unless another make calls this one. Other programs'
 # variables have an underscore, but for CI.
@@ -130,6 +131,9 @@ plans: $(call built,plans) $(call built,pytorch)  ## write what XLA and Triton p
 lock: $(call built,book)  ## pin the environments of pyproject.toml, in environments/NAME.txt; UPGRADE=
 	@$(BOOK) lock $(call option,UPGRADE,upgrade)
 
+hosts: $(call built,book)  ## write down the versions that Colab, Kaggle and SageMaker publish; HOST=colab
+	@$(BOOK) hosts $(call option,HOST,host)
+
 clean:  ## remove what was built; environments, records and notebooks of `make lab` stay
 	@if [ -d _build ]; then find _build -mindepth 1 -maxdepth 1 ! -name lab -exec rm -rf {} +; fi
 
@@ -143,6 +147,7 @@ help:  ## this list
 	@echo 'JOBS     notebooks to run at a time'
 	@echo "PYTHON   an interpreter in place of the book's own: live, lab, run, test-wheel, benches"
 	@echo 'OLDEST   1 to test the wheel with the oldest frameworks that it supports'
+	@echo 'HOST     one or more of: colab, kaggle, sagemaker; all, if not given'
 	@echo 'FORCE    1 to run what is fresh too'
 	@echo 'OUTPUTS  1 to write notebooks with the recorded outputs'
 	@echo 'PDF      0 to publish no PDFs'
@@ -211,6 +216,10 @@ test-timing: tools  ## what depends on the speed of the machine: alone, one test
 test-wheel: $(call built,test)  ## the package as a wheel, in a new environment; TAB=jax PYTHON=python3.13 OLDEST=1
 	@PYTHONPATH=. .venvs/test/bin/python tests/wheel/installing.py $(call option,TAB,tab) \
 		$(call option,PYTHON,python) $(call option,OLDEST,oldest)
+
+test-hosts: $(call built,test)  ## the hosted notebooks with the versions of a host; HOST=colab TAB= SECTION= JOBS=2
+	@PYTHONPATH=. .venvs/test/bin/python tests/chapter/hosts.py $(call option,HOST,host) \
+		$(call option,TAB,tab) $(call option,SECTION,section) $(call option,JOBS,jobs)
 
 test-plans: $(call built,plans)  ## XLA's plans and JAX's kernels; downloads 220 MB, so in no other command
 	.venvs/plans/bin/python -m pytest tests/d2l/test_plans_jax.py tests/d2l/test_kernels_jax.py --tab jax

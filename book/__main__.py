@@ -207,6 +207,15 @@ def lock(options: argparse.Namespace) -> None:
         print(path)
 
 
+def hosts(options: argparse.Namespace) -> None:
+    """Write the versions that hosts of notebooks publish to environments/hosts/."""
+    from book.notebooks import hosts
+
+    book = _read_book()
+    for host in [hosts.check_host(name) for name in options.host or hosts.HOSTS]:
+        print(hosts.renew(book.root, book.tabs, host))
+
+
 def _read_book() -> "Book":
     from book.text.book import Book
 
@@ -251,6 +260,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "default": [],
         "help": "packages, or 1 for all",
     },
+    "host": {"type": arguments.names, "default": [], "help": "only these hosts"},
     "check": {"action": "store_true", "help": "write nothing"},
 }
 
@@ -282,6 +292,7 @@ def _parser() -> argparse.ArgumentParser:
     add(lab, "tab section python port origin", port=8888)
     add(serve, "port")
     add(lock, "upgrade")
+    add(hosts, "host")
     return parser
 
 

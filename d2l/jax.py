@@ -3831,4 +3831,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from e0374f7d141028cd, with the contents db89745f97a58299.
+# Generated from c9103edce255f8b6, with the contents db89745f97a58299.

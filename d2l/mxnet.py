@@ -1528,15 +1528,20 @@ def simulate_kernel(kernel: Any, grid: Any, threads: Any, *args: Any) -> None:
 
     The size of shared arrays has to be known before the kernel starts.
     """
+    from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
     from numba.cuda.simulator.kernel import FakeCUDAKernel
     from numba.cuda.simulator.kernelapi import FakeCUDAShared
 
     simulated = FakeCUDAKernel(kernel.py_func, device=False)
+    # numba-cuda 0.22, which Colab has, copies other arrays to a GPU.
+    arrays = [
+        FakeCUDAArray(arg) if isinstance(arg, onp.ndarray) else arg for arg in args
+    ]
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-4)  # since many threads wait for each other
     try:
         with mock.patch.object(FakeCUDAShared, "array", shared_array):
-            simulated[grid, threads](*args)
+            simulated[grid, threads](*arrays)
     finally:
         sys.setswitchinterval(interval)
 
@@ -3453,4 +3458,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 161c839a866979a3, with the contents 8a4d7eba5e985123.
+# Generated from a1e674cddb128988, with the contents c1bcee27235db689.

@@ -1605,15 +1605,20 @@ def simulate_kernel(kernel: Any, grid: Any, threads: Any, *args: Any) -> None:
 
     The size of shared arrays has to be known before the kernel starts.
     """
+    from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
     from numba.cuda.simulator.kernel import FakeCUDAKernel
     from numba.cuda.simulator.kernelapi import FakeCUDAShared
 
     simulated = FakeCUDAKernel(kernel.py_func, device=False)
+    # numba-cuda 0.22, which Colab has, copies other arrays to a GPU.
+    arrays = [
+        FakeCUDAArray(arg) if isinstance(arg, onp.ndarray) else arg for arg in args
+    ]
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-4)  # since many threads wait for each other
     try:
         with mock.patch.object(FakeCUDAShared, "array", shared_array):
-            simulated[grid, threads](*args)
+            simulated[grid, threads](*arrays)
     finally:
         sys.setswitchinterval(interval)
 
@@ -3634,4 +3639,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 2a7198a55f0b6163, with the contents 0d7c2c4b6f6b1bfe.
+# Generated from 656fb44dcb479fdb, with the contents 49ce3f0334ad45e5.

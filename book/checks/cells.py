@@ -1,5 +1,11 @@
-"""Checks that the cells of a section use all names and spare the null device."""
+"""Checks the names that the cells of a section use, and what they import.
 
+The cells of a tab use all names and define them. None names the null device, and none
+needs a private module of a framework, unless the framework has no other way.
+"""
+
+import ast
+import contextlib
 import json
 import re
 import subprocess
@@ -19,10 +25,20 @@ RULES = ["--select", "F401,F821", "--output-format", "json"]
 NULL_DEVICE = re.compile(r"""["']/dev/null["']|\bdevnull\b""")
 # The library has the names of such an import, so the section need not use them.
 SAVED_IMPORT = re.compile(r"^((?:import|from) .*)#\s*@save\b", re.MULTILINE)
+# Modules without a public counterpart that have been the same for many releases; and
+# MXNet has no further release.
+LASTING = (
+    "mxnet.",
+    "torch._subclasses.fake_tensor",
+    "torch.distributed._functional_collectives",
+    "torch.testing._internal.distributed.fake_pg",
+    "torch.utils._python_dispatch",
+    "torch.utils._pytree",
+)
 
 
 def problems(book: Book) -> Iterator[str]:
-    """Yield a line for each name that is not used or defined, and the null device."""
+    """Yield a line for each unknown or unused name, null device and private module."""
     programs = [
         (section, tab, book.cells(section, tab))
         for section in book.sections
@@ -30,6 +46,7 @@ def problems(book: Book) -> Iterator[str]:
     ]
     for section, _, cells in programs:
         yield from _uses_of_null_device(section, cells)
+        yield from _private_modules(section, cells)
     yield from _unknown_names(programs)
 
 
@@ -39,6 +56,33 @@ def _uses_of_null_device(section: Section, cells: list[Cell]) -> Iterator[str]:
             if NULL_DEVICE.search(line):
                 where = section.at(cell.line_of(row))
                 yield f"{where}: a cell names the null device; use a temporary file"
+
+
+def _private_modules(section: Section, cells: list[Cell]) -> Iterator[str]:
+    """Yield each private module without which the rest of a notebook cannot run.
+
+    An import in a function or below `try` stops nothing else.
+    """
+    for cell in cells:
+        for module, row in _imports(cell):
+            if "._" in module and not module.startswith(LASTING):
+                yield (
+                    f"{section.at(cell.line_of(row))}: {module} is private, and other"
+                    " releases may lack it; import it below try, in the cell that"
+                    " needs it"
+                )
+
+
+def _imports(cell: Cell) -> Iterator[tuple[str, int]]:
+    """Yield what a cell imports outside of any block, with its row in the cell."""
+    with contextlib.suppress(SyntaxError):  # which another rule reports
+        for line in ast.parse(cell.python).body:
+            match line:
+                case ast.Import():
+                    yield from ((each.name, line.lineno) for each in line.names)
+                case ast.ImportFrom():
+                    start = f"{line.module}."
+                    yield from ((start + each.name, line.lineno) for each in line.names)
 
 
 def _unknown_names(programs: list[tuple[Section, str, list[Cell]]]) -> Iterator[str]:

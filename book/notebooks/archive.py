@@ -10,6 +10,7 @@ from pathlib import Path
 from book.base import environments
 from book.base.files import replace_folder
 from book.library import package
+from book.notebooks import hosts
 from book.pages import names
 from book.refs.numbers import Numbers
 from book.text.book import Book
@@ -37,8 +38,17 @@ into Deep Learning*, although it has the same name; a cell of each notebook
 makes sure that the right one is imported.
 
 {contents}
-
+{hosts}
 {copyright}
+"""
+# The versions are those of environments/hosts/.
+HOSTS = """
+## What Runs Where
+
+The notebooks of the folders `colab` (also for Kaggle) and `sagemaker` have been run
+with the versions of each host, on a CPU:
+
+{table}
 """
 README_ITEM = "* {number} {title}: `{file}`"
 
@@ -58,7 +68,9 @@ def supporting_files(book: Book, numbers: Numbers) -> Files:
 def _readme(book: Book, numbers: Numbers) -> str:
     """Return the README with a list of the notebooks."""
     written = [section for section in book.sections if book.code_tabs(section)]
+    table = hosts.table(book.root)
     return README.format(
+        hosts=HOSTS.format(table=table) if table else "",
         title=book.config.project["title"],
         copyright=f"© {book.config.project['copyright']}",
         tabs=", ".join(map(tab_name, book.tabs)),

@@ -12,6 +12,7 @@ import inspect
 import io
 import re
 import shutil
+import site
 import subprocess
 import sys
 import tempfile
@@ -85,15 +86,29 @@ def check_mxnet():
     )
 
 
+def path_files():
+    """Return the files that Python reads at its start, each as a folder and a name."""
+    folders = [*site.getsitepackages(), site.getusersitepackages()]
+    return {(f, file.name) for f in folders for file in Path(f).glob("*.pth")}
+
+
 def install_missing(packages):
-    """Install missing packages; `packages` maps modules to requirements."""
+    """Install missing packages; `packages` maps modules to requirements.
+
+    A package such as numba-cuda takes effect by a file that Python reads at its start.
+    The new files are read here, so the kernel needs no restart.
+    """
     missing = [
         requirement
         for module, requirement in packages.items()
         if importlib.util.find_spec(module) is None
     ]
     if missing:
+        before = path_files()
         get_ipython().run_line_magic("pip", f"install -q {' '.join(missing)}")
+        importlib.invalidate_caches()
+        for folder, name in path_files() - before:
+            site.addpackage(folder, name, None)
 
 
 def is_our_library(folder, init, module, names):

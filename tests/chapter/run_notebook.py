@@ -3,7 +3,7 @@
     python run_notebook.py NOTEBOOK FOLDER
 
 The kernel works in FOLDER and is reached without a network. The script writes the
-outputs into NOTEBOOK.
+outputs into NOTEBOOK, also if a cell fails, which ends the run.
 """
 
 import sys
@@ -37,8 +37,10 @@ def main(file: str, folder: str) -> None:
         )
         client = NotebookClient(notebook, km=manager, startup_timeout=120)
         client.resources = {"metadata": {"path": folder}}
-        client.execute()
-    nbformat.write(notebook, file)
+        try:
+            client.execute()
+        finally:
+            nbformat.write(notebook, file)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,10 @@ They run without a network. The hosted kinds have the same code, so only the Col
 runs.
 """
 
-import functools
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
+import alone
 import nbformat
 import pytest
 from compare import differences
@@ -26,29 +24,6 @@ from book.text.section import Section
 
 BOOK = Book(Path(__file__).resolve().parents[2])
 EDITION = Edition(BOOK)
-RUN_NOTEBOOK = Path(__file__).with_name("run_notebook.py")
-# A new network has no interface but the loopback, which is down; ranks need it.
-LOOPBACK = """
-import fcntl, os, socket, struct, sys
-with socket.socket() as any_socket:
-    set_flags, up = 0x8914, 1
-    fcntl.ioctl(any_socket, set_flags, struct.pack("16sh", b"lo", up))
-os.execv(sys.argv[1], sys.argv[1:])
-"""
-NEW_NETWORK = ["unshare", "--map-root-user", "--net", sys.executable, "-c", LOOPBACK]
-# Where a container allows no new network, downloads go to a port that nobody serves.
-NOBODY = dict.fromkeys(["http_proxy", "https_proxy"], "http://127.0.0.1:9")
-NO_DOWNLOADS = ["env", *(f"{k}={v}" for k, v in NOBODY.items()), "no_proxy=127.0.0.1"]
-
-
-@functools.cache
-def without_network() -> list[str]:
-    """Return the words before a command that run it without a network."""
-    try:
-        trial = subprocess.run([*NEW_NETWORK, sys.executable, "-c", ""])
-    except OSError:
-        return NO_DOWNLOADS
-    return NO_DOWNLOADS if trial.returncode else NEW_NETWORK
 
 
 def run_notebook(file: Path, folder: Path, tab: str) -> NotebookNode:
@@ -60,13 +35,7 @@ def run_notebook(file: Path, folder: Path, tab: str) -> NotebookNode:
     home = folder / "home"
     home.mkdir()
     env = kernel_settings(python, library=home, machine="cpu", scratch=home)
-    run = subprocess.run(
-        [*without_network(), str(python), str(RUN_NOTEBOOK), str(file), str(folder)],
-        cwd=folder,
-        env=env | {"HOME": str(home)},
-        capture_output=True,
-        text=True,
-    )
+    run = alone.run_notebook(file, folder, python, env)
     assert run.returncode == 0, run.stderr[-3000:]
     ran = nbformat.read(file, as_version=4)
     ran.cells = [cell for cell in ran.cells if cell.cell_type == "code"]

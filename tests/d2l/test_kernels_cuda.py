@@ -81,6 +81,14 @@ def test_a_simulated_kernel_computes(d2l, n):
     assert np.array_equal(y, 3 * x)
 
 
+def test_the_simulator_copies_nothing_to_a_gpu(d2l, monkeypatch):
+    # That of numba-cuda 0.22 would, and fails on a machine without a GPU.
+    monkeypatch.setattr("numba.cuda.simulator.kernel.InOut", None)
+    x, y = np.arange(10.0), np.zeros(10)
+    d2l.simulate_kernel(scale_kernel, 1, 10, x, y, 3)
+    assert (y == 3 * x).all()
+
+
 def test_simulated_threads_wait_for_each_other(d2l):
     x, y = np.arange(128, dtype=np.float32).reshape(2, 64)
     d2l.run_kernel(reverse_kernel, 1, 64, x, y)

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from jax import export
 from jax import numpy as jnp
-from jax._src.pallas.mosaic_gpu.interpret.params import InterpretGPUParams
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import mosaic_gpu
 from test_plans import one_line
@@ -358,6 +357,7 @@ def test_the_compiler_leaves_the_interpreter_as_it_was(compiler):
 
 def doubled(x, size=128):
     """Return 2x, by a kernel of Mosaic GPU that waits for its copies."""
+    from jax._src.pallas.mosaic_gpu.interpret.params import InterpretGPUParams
 
     def kernel(x, y, tile, arrived):
         part = pl.ds(jax.lax.axis_index("i") * size, size)

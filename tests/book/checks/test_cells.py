@@ -1,4 +1,4 @@
-"""The cells of a tab use all names, define them, and spare the null device."""
+"""The cells of a tab use and define all names; null device and private modules."""
 
 from collections.abc import Callable
 
@@ -45,3 +45,35 @@ def test_an_unused_or_undefined_name_is_found(
 def test_the_null_device_is_found(make_book: Callable[..., Book], code: str):
     (line,) = problems(make_book, code)
     assert line.endswith("a cell names the null device; use a temporary file")
+
+
+@pytest.mark.parametrize(
+    "code, module",
+    [
+        ("import jax._src.core\njax", "jax._src.core"),
+        ("1\nfrom jax._src import core\ncore", "jax._src.core"),
+        ("from jax import _src\n_src", "jax._src"),
+        ("from torch._inductor.graph import f\nf", "torch._inductor.graph.f"),
+    ],
+)
+def test_a_private_module_that_stops_the_rest_of_a_section_is_found(
+    make_book: Callable[..., Book], code: str, module: str
+):
+    (line,) = problems(make_book, "1 + 1", code)
+    row = 10 + code[: code.index(module.split(".")[0])].count("\n")
+    assert line.startswith(f"chapter/one.md:{row}: {module} is private, ")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "try:\n    from jax._src import core\nexcept ImportError:\n    core = 1\ncore",
+        "def f():\n    from jax._src import core\n    return core\nf",
+        "from torch.utils._pytree import tree_map\ntree_map",
+        "from . import sibling\nsibling",
+    ],
+)
+def test_a_private_module_that_stops_nothing_else_is_in_order(
+    make_book: Callable[..., Book], code: str
+):
+    assert problems(make_book, code) == []

@@ -2,6 +2,7 @@
 
 import ast
 import base64
+import importlib.util
 import io
 import json
 import re
@@ -267,6 +268,27 @@ def test_only_missing_packages_are_installed(monkeypatch: pytest.MonkeyPatch):
     assert commands == []
     standalone.install_missing({"json": "json", "no_such_module": "nosuch==1"})
     assert commands == [("pip", "install -q nosuch==1")]
+
+
+def test_what_a_package_does_at_the_start_happens_without_a_restart(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setattr(standalone.site, "getsitepackages", lambda: [str(tmp_path)])
+    monkeypatch.syspath_prepend(tmp_path)
+    old, new = (f"import sys; sys.{name} = 1\n" for name in ("old_file", "new_file"))
+    (tmp_path / "old.pth").write_text(old)
+
+    def install(*words: str) -> None:
+        (tmp_path / "new.pth").write_text(new)
+        (tmp_path / "a_new_module.py").touch()
+
+    shell = SimpleNamespace(run_line_magic=install)
+    monkeypatch.setattr(standalone, "get_ipython", lambda: shell)
+    monkeypatch.setattr(sys, "new_file", 0, raising=False)
+    standalone.install_missing({"a_new_module": "new"})
+    assert sys.new_file == 1  # type: ignore[attr-defined]
+    assert not hasattr(sys, "old_file")
+    assert importlib.util.find_spec("a_new_module")
 
 
 def test_gpus_are_reported_in_one_line(
