@@ -177,7 +177,7 @@ def training(
 def _change(before: Prediction, remedy: str, after: Prediction | str) -> str:
     """Return the line of a remedy: the bytes that it saves, or why they are unknown."""
     if isinstance(after, str):
-        return f"{remedy} cannot be predicted: {after}"
+        return f"{remedy} cannot be predicted: {after}."
     saved = (before.size.peak - after.size.peak) / 2**20
     word = "less" if saved >= 0 else "more"
     line = f"{remedy} takes {abs(saved):,.2f} MiB {word}"

@@ -9,6 +9,7 @@ import functools
 import importlib
 import inspect
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -27,6 +28,12 @@ CARDS = (
 )
 PLANNED = ("T4", "H100", "H200", "B200", "B300")
 LEFT = 0.1  # of a card, for the framework, the driver and gaps between arrays
+# How much larger a plan of JAX's compiler for GPUs may be than one for a CPU. For ten
+# steps (GPTs, MLPs, a CNN and an LSTM, in 32 and 16 bits), JAX 0.10.2's plans for a T4,
+# A100, H100 and B200 were 0.5 to 1.12 times the plans of JAX 0.7.2, 0.10.2 and 0.12.0
+# for a CPU. The plans in plans.csv for a small MLP have up to 16 MiB more than that:
+# products of matrices get a workspace, which has 32 MiB on the newest cards.
+PLAN_RATIO, WORKSPACE = 1.15, 32 * 2**20
 
 
 class UsageError(Exception):
@@ -69,8 +76,15 @@ def holding(nbytes: float) -> list[str]:
 
 def reason(error: BaseException) -> str:
     """Return the first paragraph of an error, in one line that is not too long."""
-    text = " ".join(str(error).strip().split("\n\n")[0].split())
-    return text[:397] + "..." if len(text) > 400 else text or type(error).__name__
+    text = re.sub(r"\x1b\[[\d;]*m", "", str(error))
+    # The first paragraph of Keras says only that there is an error.
+    paragraphs = [
+        " ".join(part.split())
+        for part in text.split("\n\n")
+        if part.strip() and not part.startswith("Exception encountered when")
+    ]
+    found = paragraphs[0] if paragraphs else type(error).__name__
+    return found if len(found) <= 400 else found[:397] + "..."
 
 
 # The model
@@ -215,9 +229,10 @@ def predict(step: Step) -> Prediction:
         size = step.library.predict_memory(step.model, step.batch, **options)
     low = [str(w.message) for w in told if issubclass(w.category, LowerBound)]
     notes = [f"{text[0].upper()}{text[1:]}." for text in low]
-    if step.library.__name__ == "d2l.jax":
-        return planned(step, size, options, notes)
-    return Prediction(size, holding(size.peak), bool(low), notes)
+    if step.library.__name__ != "d2l.jax":
+        return Prediction(size, holding(size.peak), bool(low), notes)
+    size, cards, planner = planned(step, size, options)
+    return Prediction(size, cards, bool(low), [*notes, planner])
 
 
 def where(error: BaseException) -> str:
@@ -231,29 +246,43 @@ def where(error: BaseException) -> str:
 # JAX
 
 
-def planned(step: Step, size: Any, options: dict, notes: list[str]) -> Prediction:
-    """Return the prediction of JAX's compiler for GPUs, or else of that at hand."""
-    library = step.library
-    jax = library.jax
+def plans_for_gpus(library: ModuleType) -> bool:
+    """Return whether JAX's compiler for GPUs is installed, and of JAX's version."""
     try:
-        library.gpu_compiler()
+        return bool(library.gpu_compiler())
     except ImportError:
-        pass
-    else:
-        return planned_for_cards(step, size, options)
-    planner = jax.default_backend()
+        return False
+
+
+def planned(step: Step, size: Any, options: dict) -> tuple[Any, list[str], str]:
+    """Return the bytes by role, the cards that hold them, and whose plan this is.
+
+    The plan is that of JAX's compiler for GPUs, or else of its compiler for the default
+    device, which on a machine without a GPU is a CPU.
+    """
+    library, jax = step.library, step.library.jax
+    name = f"JAX {jax.__version__}'s compiler"
+    if plans_for_gpus(library):
+        card, total = plan_for_cards(step, options)
+        note = f"The peak is planned by {name} for a {card}."
+        return size._replace(peak=total), holding(total), note
     size = size._replace(peak=max(size.peak, sum(size[:-1])))
-    where = "CPU" if planner == "cpu" else jax.devices()[0].device_kind
-    notes.append(
-        f"The peak is planned by JAX {jax.__version__}'s compiler for this {where}."
+    if jax.default_backend() != "cpu":
+        note = f"The peak is planned by {name} for this {jax.devices()[0].device_kind}."
+        return size, holding(size.peak), note
+    more = f"{PLAN_RATIO - 1:.0%} and {WORKSPACE // 2**20} MiB"
+    note = (
+        f"The peak is planned by {name} for this CPU. A plan for a GPU may be larger, "
+        f"so a card must hold {more} more. For a GPU's plan, run on Linux: "
+        f"{library.gpu_compiler_command()}"
     )
-    return Prediction(size, holding(size.peak), bool(notes), notes)
+    return size, holding(PLAN_RATIO * size.peak + WORKSPACE), note
 
 
-def planned_for_cards(step: Step, size: Any, options: dict) -> Prediction:
-    """Return the prediction of the compiler for the smallest card that holds the step.
+def plan_for_cards(step: Step, options: dict) -> tuple[str, int]:
+    """Return the smallest card whose own plan it holds, and the bytes of that plan.
 
-    The cards between those of `PLANNED` are compared with the plan for a larger one.
+    If no card holds its plan, they are those of the largest one.
     """
     library = step.library
     trainer = library.shape_trainer(step.model)
@@ -266,9 +295,7 @@ def planned_for_cards(step: Step, size: Any, options: dict) -> Prediction:
         )
         if plan.total <= usable(card):
             break
-    note = f"The peak is planned by JAX {library.jax.__version__}'s compiler for GPUs,"
-    size = size._replace(peak=plan.total)
-    return Prediction(size, holding(plan.total), False, [f"{note} for a {card}."])
+    return card, plan.total
 
 
 # What reduces the peak
@@ -281,11 +308,20 @@ def remedies(step: Step) -> Iterator[tuple[str, Prediction | str]]:
     if parts > step.accumulate:
         yield f"--accumulate {parts}", attempt(replace(step, accumulate=parts))
     if step.precision == PRECISIONS[0] and can_set_precision(step.library):
-        yield "--precision bfloat16", attempt(replace(step, precision="bfloat16"))
+        yield "--precision bfloat16", shorter(step)
     if step.library.__name__ == "d2l.torch":
         with checkpointing(step.library.torch, step.model) as blocks:
             if blocks:
                 yield f"checkpointing of its {blocks}", attempt(step)
+
+
+def shorter(step: Step) -> Prediction | str:
+    """Return the prediction for a step in bfloat16, or why there is none."""
+    if step.library.__name__ == "d2l.jax":
+        on_cpu = step.library.jax.default_backend() == "cpu"
+        if on_cpu and not plans_for_gpus(step.library):
+            return "JAX's compiler for a CPU computes products in 32 bits"
+    return attempt(replace(step, precision="bfloat16"))
 
 
 def attempt(step: Step) -> Prediction | str:

@@ -2731,7 +2731,11 @@ def fake(tensor: torch.Tensor) -> torch.Tensor:
         device=try_gpu(),
         requires_grad=tensor.requires_grad,
     )
-    return nn.Parameter(new) if isinstance(tensor, nn.Parameter) else new
+    return (
+        nn.Parameter(new, tensor.requires_grad)
+        if isinstance(tensor, nn.Parameter)
+        else new
+    )
 
 
 def fake_copy(model: Module, batch: Any) -> tuple:
@@ -3677,4 +3681,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from e3b2b9756a11a4f2, with the contents 556b3ce0e647ea6c.
+# Generated from 3ecc128647c99ebb, with the contents e10e0b32f8b4f553.

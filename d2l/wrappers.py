@@ -163,6 +163,8 @@ def elementwise(name: str, function: Callable, cast: Callable) -> Callable:
 def wrap_torch(d2l: ModuleType, model: Any) -> tuple[type, dict, dict]:
     """Return the class of the wrapper, the losses and the optimizers by name."""
 
+    model = getattr(model, "_orig_mod", model)  # of torch.compile
+
     class Wrapped(d2l.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -231,17 +233,28 @@ def wrap_jax(d2l: ModuleType, model: Any) -> tuple[type, dict, dict]:
     class Wrapped(base):
         options = {key: value for key, value in TRAINING.items() if key in names}
 
-        def loss(self, params: Any, X: Any, y: Any, state: Any, averaged=True) -> Any:
-            own = self.named_loss is own_loss
-            inputs = (*X, y) if own and not name else X
+        @d2l.nn.nowrap
+        def arguments(self, X: Sequence, y: Any) -> tuple[tuple, dict]:
+            """Return the arguments of the model, with the labels if it needs them."""
+            if self.named_loss is not own_loss:
+                return (*X,), {}
+            return ((*X,), {name: y}) if name else ((*X, y), {})
+
+        def loss(
+            self, params: Any, X: Any, y: Any, state: Any, averaged: bool = True
+        ) -> tuple:
+            """Return the loss that was chosen, and the statistics."""
+            args, kwargs = self.arguments(X, y)
             outputs, updates = state.apply_fn(
                 {"params": params, "batch_stats": state.batch_stats},
-                *inputs,
-                **({name: y} if own and name else {}),
+                *args,
+                **kwargs,
                 mutable=d2l.nn.DenyList("params"),
                 rngs=dict.fromkeys(("params", "dropout"), state.dropout_rng),
             )
-            return self.named_loss(*((outputs,) if own else (outputs, y))), updates
+            if self.named_loss is own_loss:
+                return own_loss(outputs), updates
+            return self.named_loss(outputs, y), updates
 
     optax = d2l.optax
     optimizers = {
@@ -272,6 +285,12 @@ def linen_classifier(d2l: ModuleType, model: Any) -> type:
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
             return self.forward(*args, **kwargs)
 
+        @d2l.nn.nowrap
+        def apply_init(self, dummy_input: Sequence, key: Any) -> dict:
+            (batch,) = self.trainer.train_dataloader
+            args, kwargs = self.arguments(dummy_input, batch[-1])
+            return self.init(key, *args, **kwargs)
+
     return Linen
 
 
@@ -298,7 +317,9 @@ def nnx_classifier(d2l: ModuleType, model: Any) -> type:
 
         @d2l.nn.nowrap
         def apply(self, variables: dict, *args: Any, mutable: Any, rngs: Any, **kwargs):
-            merged = nnx.merge(graph, variables["params"], variables["batch_stats"])
+            # Variables may change only in the trace that has made them.
+            made = d2l.jax.tree.map(lambda array: array, variables)
+            merged = nnx.merge(graph, made["params"], made["batch_stats"])
             outputs = merged(*args, **kwargs, **self.options)
             return outputs, {"batch_stats": nnx.split(merged, nnx.Param, ...)[2]}
 
@@ -350,7 +371,9 @@ def wrap_tensorflow(d2l: ModuleType, model: Any) -> tuple[type, dict, dict]:
             self.net = model
 
         def forward(self, *inputs: Any) -> Any:
-            return self.net([*inputs] if listed and len(inputs) > 1 else inputs[0])
+            if listed and len(inputs) > 1:
+                return self.net([*inputs])
+            return self.net(*inputs)
 
         def loss(self, outputs: Any, y: Any) -> Any:
             return self.named_loss(outputs, y)
