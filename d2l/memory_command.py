@@ -169,9 +169,7 @@ def training(
     rows[-1] += ", at least" * found.low
     fit = ", ".join(found.cards) or "none"
     cards = f"Cards for this step: {fit}. A tenth of each is left for the rest."
-    return "\n".join(
-        [*rows, "", " ".join([cards, *found.notes]), "", *changes]
-    ).rstrip()
+    return "\n".join([*rows, "", cards, *found.notes, "", *changes]).rstrip()
 
 
 def _change(before: Prediction, remedy: str, after: Prediction | str) -> str:

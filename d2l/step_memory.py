@@ -264,7 +264,7 @@ def planned(step: Step, size: Any, options: dict) -> tuple[Any, list[str], str]:
     name = f"JAX {jax.__version__}'s compiler"
     if plans_for_gpus(library):
         card, total = plan_for_cards(step, options)
-        note = f"The peak is planned by {name} for a {card}."
+        note = f"The peak is planned by {name} for GPUs for a {card}."
         return size._replace(peak=total), holding(total), note
     size = size._replace(peak=max(size.peak, sum(size[:-1])))
     if jax.default_backend() != "cpu":

@@ -477,7 +477,7 @@ def mxnet_losses(d2l: ModuleType) -> dict[str, Callable]:
         axis = class_axis(Y, y)
         if axis is None:
             return -(y * npx.log_softmax(Y)).sum(-1).mean()
-        left = [n for i, n in enumerate(Y.shape) if i != axis % Y.ndim]
+        left = tuple(n for i, n in enumerate(Y.shape) if i != axis % Y.ndim)
         return -npx.pick(npx.log_softmax(Y, axis), y.reshape(left), axis).mean()
 
     binary = d2l.gluon.loss.SigmoidBCELoss()
