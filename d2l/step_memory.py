@@ -31,8 +31,8 @@ LEFT = 0.1  # of a card, for the framework, the driver and gaps between arrays
 # How much larger a plan of JAX's compiler for GPUs may be than one for a CPU. For ten
 # steps (GPTs, MLPs, a CNN and an LSTM, in 32 and 16 bits), JAX 0.10.2's plans for a T4,
 # A100, H100 and B200 were 0.5 to 1.12 times the plans of JAX 0.7.2, 0.10.2 and 0.12.0
-# for a CPU. The plans in plans.csv for a small MLP have up to 16 MiB more than that:
-# products of matrices get a workspace, which has 32 MiB on the newest cards.
+# for a CPU, and the plans in plans.csv 0.3 to 0.97 times. Only a small MLP had up to
+# 16 MiB more, since products of matrices get a workspace: 32 MiB on the newest cards.
 PLAN_RATIO, WORKSPACE = 1.15, 32 * 2**20
 
 

@@ -10,7 +10,6 @@ import importlib
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from types import ModuleType
 from typing import Any
 
 OWN = "own"  # the model computes its loss itself
@@ -54,8 +53,8 @@ def wrap(model: Any, loss: str, optimizer: str) -> Any:
     wrapped, losses, optimizers = WRAPPERS[library.__name__](library, model)
     named_loss = chosen("--loss", losses, loss)
     wrapped.named_loss = staticmethod(named_loss)
-    optimizer = chosen("--optimizer", optimizers, optimizer)
-    wrapped.configure_optimizers = lambda self: optimizer(self)
+    make_optimizer = chosen("--optimizer", optimizers, optimizer)
+    wrapped.configure_optimizers = lambda self: make_optimizer(self)
     wrapped.__name__ = type(model).__name__  # in messages
     return wrapped()
 
@@ -160,7 +159,7 @@ def elementwise(name: str, function: Callable, cast: Callable) -> Callable:
 # PyTorch
 
 
-def wrap_torch(d2l: ModuleType, model: Any) -> tuple[type, dict, dict]:
+def wrap_torch(d2l: Any, model: Any) -> tuple[type, dict, dict]:
     """Return the class of the wrapper, the losses and the optimizers by name."""
 
     model = getattr(model, "_orig_mod", model)  # of torch.compile
@@ -182,6 +181,8 @@ def wrap_torch(d2l: ModuleType, model: Any) -> tuple[type, dict, dict]:
     def optimizer(name: str, **options: float) -> Callable:
         def make(module: Any) -> Any:
             params = [p for p in module.parameters() if p.requires_grad]
+            if not params:
+                raise ValueError("this model has no parameters to train")
             return getattr(d2l.torch.optim, name)(params, lr=0.001, **options)
 
         return make
@@ -223,10 +224,10 @@ def torch_losses(F: Any) -> dict[str, Callable]:
 # JAX
 
 
-def wrap_jax(d2l: ModuleType, model: Any) -> tuple[type, dict, dict]:
+def wrap_jax(d2l: Any, model: Any) -> tuple[type, dict, dict]:
     """Return the class of the wrapper, the losses and the optimizers by name."""
     linen = isinstance(model, d2l.nn.Module)
-    base = linen_classifier(d2l, model) if linen else nnx_classifier(d2l, model)
+    base: Any = (linen_classifier if linen else nnx_classifier)(d2l, model)
     names = inspect.signature(type(model).__call__).parameters
     name = labels_by_name(type(model).__call__)
 
@@ -273,7 +274,7 @@ def wrap_jax(d2l: ModuleType, model: Any) -> tuple[type, dict, dict]:
     )
 
 
-def linen_classifier(d2l: ModuleType, model: Any) -> type:
+def linen_classifier(d2l: Any, model: Any) -> type:
     """Return a class whose forward pass is that of a model of Flax Linen."""
 
     class Linen(d2l.Classifier):
@@ -294,7 +295,7 @@ def linen_classifier(d2l: ModuleType, model: Any) -> type:
     return Linen
 
 
-def nnx_classifier(d2l: ModuleType, model: Any) -> type:
+def nnx_classifier(d2l: Any, model: Any) -> type:
     """Return a class whose parameters and forward pass are those of a model of NNX.
 
     All state but parameters takes the place of the statistics of layers.
@@ -326,7 +327,7 @@ def nnx_classifier(d2l: ModuleType, model: Any) -> type:
     return Nnx
 
 
-def jax_losses(d2l: ModuleType) -> dict[str, Callable]:
+def jax_losses(d2l: Any) -> dict[str, Callable]:
     """Return the losses of JAX by name."""
     optax, jnp = d2l.optax, d2l.jnp
 
@@ -359,7 +360,7 @@ def jax_losses(d2l: ModuleType) -> dict[str, Callable]:
 # TensorFlow
 
 
-def wrap_tensorflow(d2l: ModuleType, model: Any) -> tuple[type, dict, dict]:
+def wrap_tensorflow(d2l: Any, model: Any) -> tuple[type, dict, dict]:
     """Return the class of the wrapper, the losses and the optimizers by name."""
     keras = d2l.tf.keras
     one = [p for p in inspect.signature(model.call).parameters.values() if required(p)]
@@ -434,7 +435,7 @@ def keras_losses(tf: Any) -> dict[str, Callable]:
 # MXNet
 
 
-def wrap_mxnet(d2l: ModuleType, model: Any) -> tuple[type, dict, dict]:
+def wrap_mxnet(d2l: Any, model: Any) -> tuple[type, dict, dict]:
     """Return the class of the wrapper, the losses and the optimizers by name."""
     params = model.collect_params()
     if all(p._data is None and not p._deferred_init for p in params.values()):
@@ -468,7 +469,7 @@ def wrap_mxnet(d2l: ModuleType, model: Any) -> tuple[type, dict, dict]:
     return Wrapped, mxnet_losses(d2l), optimizers
 
 
-def mxnet_losses(d2l: ModuleType) -> dict[str, Callable]:
+def mxnet_losses(d2l: Any) -> dict[str, Callable]:
     """Return the losses of MXNet by name."""
     np, npx = d2l.np, d2l.npx
 

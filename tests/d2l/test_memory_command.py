@@ -1,6 +1,7 @@
 """`python -m d2l memory`: its table, and one line for each mistake."""
 
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -33,8 +34,8 @@ def memory(capsys):
 
 
 def rows(text):
-    pairs = [line.split() for line in text.splitlines() if line.endswith(" MiB")]
-    return {role: float(number.replace(",", "")) for role, number, _ in pairs}
+    pairs = re.findall(r"^(\w+) +([\d.,]+) MiB", text, re.MULTILINE)
+    return {role: float(number.replace(",", "")) for role, number in pairs}
 
 
 def test_the_table(library, memory):

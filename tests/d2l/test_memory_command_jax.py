@@ -113,8 +113,8 @@ def test_the_planner_is_named(no_compiler, capsys):
 @pytest.mark.parametrize("planned", ["plan", "sum"])
 def test_a_plan_for_a_cpu_has_a_margin(no_compiler, planned):
     peak = 12 * GIB
-    roles = [0, 0, 0, peak if planned == "sum" else 0, 0]
-    size = d2l.StepMemory(*roles, peak if planned == "plan" else 0)
+    kept, plan = (peak, 0) if planned == "sum" else (0, peak)
+    size = d2l.StepMemory(0, 0, 0, kept, 0, plan)
     found, cards, _ = step_memory.planned(step(), size, {})
     assert found.peak == peak
     assert step_memory.usable("T4") > peak and "T4" not in cards  # 15 % are missing
