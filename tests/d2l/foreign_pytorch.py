@@ -171,5 +171,5 @@ class Routing(nn.Module):
 
 
 def large():
-    """Return a model whose weights have 2 TiB."""
-    return nn.Sequential(nn.Linear(64, 2**33, bias=False), nn.Linear(2**33, 1))
+    """Return a model whose weights have 64 GiB."""
+    return nn.Linear(64, 2**28, bias=False)

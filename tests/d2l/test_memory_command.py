@@ -189,6 +189,14 @@ def test_a_foreign_model_takes_what_a_module_takes(fw, memory, foreign):
         assert wrapped[role] == pytest.approx(size[role] / MIB, rel=0.05, abs=0.006)
 
 
+def test_weights_need_no_memory(fw, memory, foreign):
+    if fw.tab == "mxnet":
+        return  # which runs the model
+    batch = "1x64", "1:int64" if fw.tab == "pytorch" else "1:int32"
+    found = rows(memory(foreign("large"), "--batch", *batch, "--optimizer", "sgd"))
+    assert found["weights"] == found["gradients"] == 64 * 2**28 * 4 / MIB
+
+
 @pytest.mark.parametrize("loss", ["binary_cross_entropy", "mse", "l1"])
 def test_losses_of_outputs_and_labels_of_one_shape(memory, foreign, loss):
     output = memory(foreign("Pair"), "--batch", *PAIR, "--loss", loss)

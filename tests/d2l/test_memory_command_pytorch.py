@@ -90,13 +90,6 @@ def test_a_compiled_model_is_predicted_as_if_it_were_not(capsys):
     assert predicted(capsys, "foreign_pytorch:compiled", *batch)[0] == plain
 
 
-def test_weights_need_no_memory(capsys):
-    batch = ["--batch", "1x64", "1x1", "--loss", "mse", "--optimizer", "sgd"]
-    output, found = predicted(capsys, "foreign_pytorch:large", *batch)
-    assert found["weights"] == pytest.approx(65 * 2**33 * 4 / MIB, abs=0.01)
-    assert "Cards for this step: none." in output
-
-
 def test_names_that_a_module_makes_when_asked(monkeypatch, capsys, tmp_path):
     code = "import foreign_pytorch\n\n\ndef __getattr__(name):\n"
     code += "    if name == 'Lazy':\n        return foreign_pytorch.mlp\n"
