@@ -144,32 +144,35 @@ class Names(dict):
 def make(code: str, module: ModuleType, stack: contextlib.ExitStack) -> Any:
     """Return the model of an expression, without data if its framework can do that."""
 
+    def makes(found: Any) -> bool:
+        return inspect.isclass(found) or inspect.isroutine(found)
+
     def evaluate() -> Any:
         found = eval(code, vars(module), Names(module))
-        makes = inspect.isclass(found) or inspect.isroutine(found)
-        return found() if makes else found
+        return found() if makes(found) else found
 
+    if code in vars(module) and not makes(vars(module)[code]):
+        return vars(module)[code]  # the module has made it
     try:
-        with contextlib.ExitStack() as contexts:
-            if torch := sys.modules.get("torch"):
-                contexts.enter_context(torch.device("meta"))
-            graph = enter_graph(contexts)
-            model = shapes_only(evaluate)
-            if graph is not None and wrappers.library_of(model) == "d2l.tensorflow":
-                stack.enter_context(graph.as_default())
-            return model
+        return made_without_data(evaluate, stack)
     except Exception:  # the code reads values of the weights, or it has a mistake
         return evaluate()
 
 
-def enter_graph(contexts: contextlib.ExitStack) -> Any:
-    """Enter a graph of TensorFlow, in which variables have no data, if it is there."""
-    tensorflow = sys.modules.get("tensorflow")
-    if tensorflow is None or "torch" in sys.modules:
-        return None
-    graph = tensorflow.Graph()
-    contexts.enter_context(graph.as_default())
-    return graph
+def made_without_data(evaluate: Callable, stack: contextlib.ExitStack) -> Any:
+    """Return what a function makes while the frameworks make shapes without data.
+
+    A model of Keras needs its graph afterwards, so `stack` keeps it.
+    """
+    torch, tensorflow = sys.modules.get("torch"), sys.modules.get("tensorflow")
+    with contextlib.ExitStack() as contexts:
+        if tensorflow:
+            contexts.enter_context(tensorflow.Graph().as_default())
+        with torch.device("meta") if torch else contextlib.nullcontext():
+            model = shapes_only(evaluate)
+        if wrappers.library_of(model) == "d2l.tensorflow":
+            stack.push(contexts.pop_all())
+        return model
 
 
 def shapes_only(evaluate: Callable) -> Any:

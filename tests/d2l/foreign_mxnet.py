@@ -67,4 +67,4 @@ class Raising(nn.Block):
         self.output = nn.Dense(64)
 
     def forward(self, X):
-        raise RuntimeError("my own problem\n\nand more")
+        raise RuntimeError("my own problem")
