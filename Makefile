@@ -196,7 +196,7 @@ test-wheel: $(call built,test)  ## the package as a wheel, in a new environment;
 		$(call option,PYTHON,python) $(call option,OLDEST,oldest)
 
 test-plans: $(call built,plans)  ## XLA's plans and JAX's kernels; downloads 220 MB, so in no other command
-	.venvs/plans/bin/python -m pytest tests/d2l/test_plans_jax.py tests/d2l/test_kernels_jax.py --tab jax
+	.venvs/plans/bin/python -m pytest $(addprefix tests/d2l/test_,plans_jax.py kernels_jax.py memory_command_jax.py) --tab jax
 
 tools: $(call built,test)  ## make the browser and the Node tools of the tests ready
 	@PYTHONPATH=. .venvs/test/bin/python tests/site/tools.py
