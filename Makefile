@@ -222,7 +222,7 @@ test-hosts: $(call built,test)  ## the hosted notebooks with the versions of a h
 		$(call option,TAB,tab) $(call option,SECTION,section) $(call option,JOBS,jobs)
 
 test-plans: $(call built,plans)  ## XLA's plans and JAX's kernels; downloads 220 MB, so in no other command
-	.venvs/plans/bin/python -m pytest tests/d2l/test_plans_jax.py tests/d2l/test_kernels_jax.py --tab jax
+	.venvs/plans/bin/python -m pytest $(addprefix tests/d2l/test_,plans_jax.py kernels_jax.py memory_command_jax.py) --tab jax
 
 tools: $(call built,test)  ## make the browser and the Node tools of the tests ready
 	@PYTHONPATH=. .venvs/test/bin/python tests/site/tools.py

@@ -43,7 +43,8 @@ def main(arguments: Sequence[str]) -> int:
     arguments = [tabs.get(name, name) for name in arguments]
     for name in arguments:
         if name not in MODULES:
-            return _error(f"'{name}' is not a framework; use {', '.join(MODULES)}", 2)
+            known = f"{', '.join(MODULES)} or memory"
+            return _error(f"'{name}' is not a framework; use {known}", 2)
     conflict = name_conflict()
     if conflict:
         _error(conflict, 1)

@@ -73,6 +73,16 @@ def card_data(card: str) -> dict[str, float]:
     return found
 
 
+def card_memory(card: str) -> float:
+    """Return the bytes of a card; if only the data sheet is known, what that says.
+
+    A card has a little more than its data sheet says. Raises ValueError if the card is
+    unknown.
+    """
+    data = card_data(card)
+    return data.get("memory") or 1e9 * data["advertised"]
+
+
 LanguageShape = namedtuple(
     "LanguageShape",
     "params active layers heads kv_heads head_size context experts used",

@@ -2737,7 +2737,11 @@ def fake(tensor: torch.Tensor) -> torch.Tensor:
         device=try_gpu(),
         requires_grad=tensor.requires_grad,
     )
-    return nn.Parameter(new) if isinstance(tensor, nn.Parameter) else new
+    return (
+        nn.Parameter(new, tensor.requires_grad)
+        if isinstance(tensor, nn.Parameter)
+        else new
+    )
 
 
 def fake_copy(model: Module, batch: Any) -> tuple:
@@ -3683,4 +3687,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 8c8fb0cd1a2a2da2, with the contents fabdc35fd33b2ca9.
+# Generated from b99585948cdb4be3, with the contents bdf83bde99f8a1da.

@@ -1,14 +1,20 @@
 """`python -m d2l memory`: its table, and one line for each mistake."""
 
+import os
+import re
+import subprocess
+import sys
 import warnings
 
+import numpy as np
 import pytest
 
 from d2l import __main__ as command
-from d2l import memory_command
+from d2l import memory_command, step_memory, tables
 from d2l.settings import LowerBound
 
 MIB = 2**20
+CARDS = "T4, L4, RTX 4090, RTX 5090, A100 40 GB, H100, A100, H200, B200, B300"
 
 
 @pytest.fixture
@@ -28,13 +34,13 @@ def memory(capsys):
 
 
 def rows(text):
-    pairs = [line.split() for line in text.splitlines() if line.endswith(" MiB")]
-    return {role: float(number.replace(",", "")) for role, number, _ in pairs}
+    pairs = re.findall(r"^(\w+) +([\d.,]+) MiB", text, re.MULTILINE)
+    return {role: float(number.replace(",", "")) for role, number in pairs}
 
 
 def test_the_table(library, memory):
     output = memory(f"{library}:DeepMLP(4, 64)", "--batch", "512x64", "512x64")
-    assert "more memory than this: T4, A100, H100, H200, B200." in output
+    assert f"Cards for this step: {CARDS}. A tenth of each is left" in output
     found = rows(output)
     params = 4 * (64 * 64 + 64)
     assert found["weights"] == pytest.approx(4 * params / MIB, abs=0.006)
@@ -62,7 +68,7 @@ def test_a_lower_bound(fw, library, monkeypatch, capsys):
     assert command.main(["memory", model, "--batch", "8x32", "8x32"]) == 0
     shown = capsys.readouterr()
     assert "MiB, at least\n" in shown.out
-    assert "The peak leaves out a part. " in shown.out
+    assert "\nThe peak leaves out a part.\n" in shown.out
     assert "leaves out" not in shown.err
 
 
@@ -89,12 +95,12 @@ def test_memory_to_generate_text(memory):
     assert found["weights"] == pytest.approx(2 * 8.03e9 / MIB, abs=0.006)
     assert found["sum"] == pytest.approx(found["weights"] + found["caches"], abs=0.02)
     users = int((0.9 * 85_100_068_864 - 2 * 8.03e9) // cache)
-    assert f"Most users: T4 0, A100 {users}, " in output
+    assert f", A100 {users}, " in output and "Most users: T4 0, L4 5, " in output
 
 
 def test_bits_and_cards_of_generate(memory):
     output = memory("llama 3 8b", "--generate", "8192", "--users", "100")
-    assert output.endswith("Cards for 100: H200, B200.\n")
+    assert output.endswith("Cards for 100: H200, B200, B300.\n")
     small = ("--weight-bits", "4.5", "--cache-bits", "8")
     output = memory("Llama 3 8B", "--generate", "8192", *small)
     weights, cache = 8.03e9 * 4.5 / 8, 32 * 2 * 8 * 128 * 8192
@@ -110,8 +116,174 @@ def test_a_text_longer_than_the_model_is_made_for(memory, length, warns):
 
 
 def test_a_shape_of_ones_own(memory):
-    own = memory("own", "--generate", "64", "--shape", "28,4,128,7.62e9")
-    assert own == memory("Qwen2.5 7B", "--generate", "64")
+    for number in "7.62e9", "7.62B":
+        own = memory("own", "--generate", "64", "--shape", f"28,4,128,{number}")
+        known = memory("Qwen2.5 7B", "--generate", "64")
+        assert own == f"{known}{ALL_TOKENS}\n"
+
+
+ALL_TOKENS = (
+    "Right if each layer keeps all tokens: sliding windows, latent and linear "
+    "attention keep fewer."
+)
+
+
+@pytest.mark.parametrize("name", ["meta-llama/Llama-3-8B", "llama_3_8b"])
+def test_a_name_as_publishers_write_it(memory, name):
+    known = memory("Llama 3 8B", "--generate", "64")
+    assert memory(name, "--generate", "64") == known
+
+
+# Models of other libraries
+
+
+@pytest.fixture
+def foreign(fw):
+    """Return how a test names a model of plain PyTorch, Flax, Keras or Gluon."""
+    return f"foreign_{fw.tab}:{{}}".format
+
+
+def batch_of(fw, *items):
+    """Return items as --batch takes them; images and classes depend on the tab."""
+    last = fw.tab in ("jax", "tensorflow")
+    names = {
+        "images": "8x16x16x3" if last else "8x3x16x16",
+        "classes": "8:int64" if fw.tab == "pytorch" else "8:int32",
+        "words": "8x12:int64" if fw.tab == "pytorch" else "8x12:int32",
+    }
+    return ["--batch", *(names.get(item, item) for item in items)]
+
+
+PAIR = ("64x32", "64x16", "64x1")
+FOREIGN = {
+    "mlp": (("8x64", "classes"), ()),
+    "instance": (("8x64", "classes"), ("--optimizer", "momentum")),
+    "images": (("images", "classes"), ("--optimizer", "rmsprop")),
+    "Words": (("words", "words"), ("--optimizer", "adagrad")),
+    "Pair": (PAIR, ("--loss", "mse", "--optimizer", "sgd")),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_model_of_another_library(fw, memory, foreign, name):
+    items, options = FOREIGN[name]
+    output = memory(foreign(name), *batch_of(fw, *items), *options)
+    found = rows(output)
+    assert 0 < found["weights"] == found["gradients"] or name == "images"
+    assert found["peak"] > found["weights"] + found["optimizer"] + found["batch"]
+    moments = {"mlp": 2, "Pair": 0}.get(name, 1)
+    trained = found["gradients"]
+    assert found["optimizer"] == pytest.approx(moments * trained, abs=0.011)
+    assert "--accumulate 4 takes " in output
+
+
+def test_a_foreign_model_takes_what_a_module_takes(fw, memory, foreign):
+    wrapped = rows(memory(foreign("mlp"), *batch_of(fw, "512x64", "512:int32")))
+    kind = "int64" if fw.tab == "pytorch" else "int32"
+    X = fw.tensor(np.zeros((512, 64)))
+    y = fw.tensor(np.zeros(512), kind)
+    size = fw.d2l.predict_memory(fw.model(256, "relu", 10), (X, y))._asdict()
+    if fw.tab == "pytorch":
+        size["batch"] -= 512 * 4  # the labels of the command have 32 bits
+    for role in "weights", "gradients", "optimizer", "batch", "activations", "peak":
+        assert wrapped[role] == pytest.approx(size[role] / MIB, rel=0.05, abs=0.006)
+
+
+def test_weights_need_no_memory(fw, memory, foreign):
+    if fw.tab == "mxnet":
+        return  # which runs the model
+    batch = "1x64", "1:int64" if fw.tab == "pytorch" else "1:int32"
+    found = rows(memory(foreign("large"), "--batch", *batch, "--optimizer", "sgd"))
+    assert found["weights"] == found["gradients"] == 64 * 2**28 * 4 / MIB
+
+
+@pytest.mark.parametrize("loss", ["binary_cross_entropy", "mse", "l1"])
+def test_losses_of_outputs_and_labels_of_one_shape(memory, foreign, loss):
+    output = memory(foreign("Pair"), "--batch", *PAIR, "--loss", loss)
+    assert rows(output)["peak"] > 0
+
+
+def test_a_model_with_a_loss_of_its_own(fw, memory, foreign, capsys):
+    arguments = [foreign("Own"), "--batch", "8x64", "8x64", "--loss", "own"]
+    if fw.tab == "tensorflow":
+        arguments[0] = foreign("mlp")
+        return fails(capsys, arguments, "'own' is unknown; write cross_entropy, bin")
+    assert rows(memory(*arguments))["peak"] > 0
+    arguments[0] = foreign("mlp")
+    return fails(capsys, arguments, "fails on a minibatch")
+
+
+@pytest.mark.parametrize(
+    "name, items, options, message",
+    [
+        ("Raising", ("8x64", "classes"), "", "my own problem"),
+        ("mlp", ("8x64", "8"), "", "of shape (8, 10) need one class per prediction"),
+        ("mlp", ("8x64", "8x3"), "--loss mse", "have (8, 10) and (8, 3)"),
+        ("mlp", ("8x64", "classes"), "--loss nll", "--loss: 'nll' is unknown; write "),
+        ("mlp", ("8x64", "classes"), "--optimizer lion", "is unknown; write adam, "),
+        ("Missing", ("8x64", "classes"), "", "name 'Missing' is not defined"),
+        ("__name__", ("8x64", "classes"), "", "str is no model of PyTorch, Flax,"),
+    ],
+)
+def test_mistakes_with_foreign_models(
+    fw, foreign, name, items, options, message, capsys
+):
+    arguments = [foreign(name), *batch_of(fw, *items), *options.split()]
+    if fw.tab == "mxnet" and "(8, 10)" in message:
+        message = message.replace("(8, ", "(4, ")  # the examples that it runs
+    fails(capsys, arguments, message)
+
+
+# Remedies
+
+
+def changes(text):
+    return {line.split(" takes ")[0]: line for line in text.splitlines()}
+
+
+def test_a_remedy_is_predicted_again(fw, memory, foreign):
+    arguments = foreign("mlp"), *batch_of(fw, "4096x64", "4096:int32")
+    if fw.tab == "pytorch":
+        arguments = *arguments[:-1], "4096:int64"
+    output = memory(*arguments)
+    parts = rows(memory(*arguments, "--accumulate", "4"))["peak"]
+    saved = rows(output)["peak"] - parts
+    line = changes(output)["--accumulate 4"]
+    assert float(line.split()[3].replace(",", "")) == pytest.approx(saved, abs=0.011)
+    assert line.endswith("MiB less.") and saved > 0
+
+
+def test_remedies_that_do_not_apply_are_left_out(fw, memory, foreign):
+    given = foreign("mlp"), *batch_of(fw, "8x64", "classes"), "--accumulate", "8"
+    assert "--accumulate 8" not in memory(*given)
+    if fw.tab in ("pytorch", "tensorflow"):
+        output = memory(*given, "--precision", "bfloat16")
+        assert "--precision" not in output and "--accumulate" not in output
+
+
+def test_a_remedy_names_the_cards_that_it_adds():
+    before, after = (
+        step_memory.Prediction(type("Size", (), {"peak": n}), step_memory.holding(n))
+        for n in (3e10, 2e10)
+    )
+    line = memory_command._change(before, "--accumulate 4", after)
+    saved, more = line.split(", and also fits on ")
+    assert saved == "--accumulate 4 takes 9,536.74 MiB less"
+    assert more == "L4, RTX 4090, RTX 5090."
+    line = memory_command._change(after, "--accumulate 4", before)
+    assert line == "--accumulate 4 takes 9,536.74 MiB more."
+
+
+def test_cards_are_sorted_and_keep_a_tenth():
+    sizes = [tables.card_memory(card) for card in step_memory.CARDS]
+    assert sizes == sorted(sizes)
+    fits = 0.9 * tables.card_data("T4")["memory"]
+    assert "T4" in step_memory.holding(fits) and "T4" not in step_memory.holding(
+        fits + 1
+    )
+
+
+# Mistakes
 
 
 def fails(capsys, arguments, message):
@@ -130,7 +302,13 @@ def fails(capsys, arguments, message):
         ("LIBRARY", ["3x3"], "write MODULE:MODEL"),
         ("LIBRARY:Missing", ["3x3"], "is no model: name 'Missing' is not defined"),
         ("LIBRARY:LinearRegression", ["3x3"], "lr"),
-        ("LIBRARY:Timer", ["3x3"], "Timer is no d2l.Module"),
+        ("LIBRARY:Timer", ["3x3"], "Timer is no model of PyTorch, Flax, Keras or"),
+        (
+            "LIBRARY:DeepMLP",
+            ["4x4", "4x4", "--loss", "mse"],
+            "--loss: DeepMLP is a d2l",
+        ),
+        ("LIBRARY:DeepMLP", ["0x4", "0x4"], "'0x4' is no shape"),
         ("LIBRARY:DeepMLP", ["3xa"], "'3xa' is no shape"),
         ("LIBRARY:DeepMLP", ["3x4:float"], "'3x4:float' is no shape"),
         ("LIBRARY:DeepMLP", ["4x4", "4x4", "--accumulate", "0"], "1, 2, ..."),
@@ -144,7 +322,8 @@ def test_mistakes_of_batch(library, model, batch, message, capsys):
 @pytest.mark.parametrize(
     "model, arguments, message",
     [
-        ("Llama 2", "--generate 8", "write 'Llama 3 8B', 'Llama 3 70B', "),
+        ("Falcon", "--generate 8", "write 'Llama 3 8B', 'Llama 3 70B', "),
+        ("Llama 3.1 8B", "--generate 8", "write 'Llama 3 8B' or 'Llama 3 70B', or"),
         ("Llama 3 8B", "--generate 0", "--generate: write 1, 2, ..., not 0"),
         ("Llama 3 8B", "--generate 8 --users 0", "--users: write 1, 2"),
         ("Llama 3 8B", f"--generate 8 --users {'9' * 400}", "--users: write 1"),
@@ -158,7 +337,62 @@ def test_mistakes_of_batch(library, model, batch, message, capsys):
         ("x", "--generate 8 --shape 1,2,3,-4", "'1,2,3,-4' is no shape"),
         ("x", "--generate 8 --shape a,2,3,4", "'a,2,3,4' is no shape"),
         ("x", "--generate 8 --shape 1,2,nan,4", "'1,2,nan,4' is no shape"),
+        ("x", "--generate 8 --shape 32.5,8,128,8e9", "'32.5,8,128,8e9' is no shape"),
+        ("x", "--generate 8 --shape 32,8,128,8", "'32,8,128,8' is no shape"),
     ],
 )
 def test_mistakes_of_generate(model, arguments, message, capsys):
     fails(capsys, [model, *arguments.split()], message)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ("", "arguments are required: MODEL; 'python -m d2l memory -h' explains"),
+        ("m:x", "one of the arguments --batch --generate is required; 'python -m"),
+        ("m:x --batch", "--batch: expected at least one argument"),
+        ("m:x --batch 3 --accumulate x", "--accumulate: write 1, 2, ..., not x"),
+        ("m:x --batch 3 --precision foo", "--precision: invalid choice: 'foo' (choose"),
+        ("m:x --batch 3 --nonsense", "unrecognized arguments: --nonsense; 'python -m"),
+        ("m:x --batch 3 --generate 8k", "--generate: write 1, 2, ..., not 8k"),
+        ("m:x --batch 3 --generate 8", "--generate: not allowed with argument --batch"),
+        (
+            "x --generate 8 --weight-bits 8B",
+            "--weight-bits: write 16, 8, 4.5, ..., not",
+        ),
+    ],
+)
+def test_mistakes_that_argparse_finds(arguments, message, capsys):
+    fails(capsys, arguments.split(), message)
+
+
+def test_the_help_names_the_losses_and_the_optimizers(fw, capsys):
+    with pytest.raises(SystemExit, match="0"):
+        memory_command.main(["-h"])
+    text = " ".join(capsys.readouterr().out.split())
+    for name in ("cross_entropy", "binary_cross_entropy", "mse", "l1", "own"):
+        assert name in text
+    for name in ("adam", "adamw", "sgd", "momentum", "rmsprop", "adagrad", "adafactor"):
+        assert name in text
+
+
+@pytest.mark.shared
+def test_a_reader_that_stops_is_no_error():
+    code = "import sys; from d2l import memory_command as c; "
+    code += "sys.exit(c.main(['Llama 3 8B', '--generate', '8']))"
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", code], stdout=writer, stderr=subprocess.PIPE
+        )
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_python_m_d2l_alone_names_the_command(capsys):
+    assert command.main(["mem"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: 'mem' is not a framework; use pytorch, ")
+    assert line.endswith("or memory")
