@@ -166,7 +166,7 @@ help:  ## this list
 
 test: system lint check test-book test-site test-d2l test-chapter  ## the core of everything, in about 17 minutes
 
-test-all:  ## everything: all pages, decks, sections, PDFs, and what depends on speed
+test-all:  ## everything but test-plans and test-hosts: all pages, decks, sections, PDFs, timings
 	@$(MAKE) test ALL=1
 	@$(MAKE) test-timing
 

@@ -8,29 +8,31 @@ python -m d2l memory 'Llama 3 8B' --generate 8192 --users 16
 python -m d2l memory 'Qwen3 8B' --generate 8192 --weight-bits 4.5 --cache-bits 8
 python -m d2l memory my-model --generate 8192 --shape 36,8,128,8.19B
 
-MODEL is a model of PyTorch, Flax (Linen or NNX), Keras or Gluon, or a d2l.Module: an
-instance, or a class or function that returns one, with its arguments if it has any.
-It is Python code and is run. Except in MXNet, its weights get shapes but no data if
-the code makes them, and no step runs.
+MODULE:MODEL names a model of PyTorch, Flax (Linen or NNX), Keras or Gluon, or a
+d2l.Module: an instance, or a class or function that returns one, with arguments in
+parentheses if it needs them. The command runs the code that makes the model. It makes
+weights without data where it can, and runs no step; in MXNet, weights have data and the
+model runs on 4 and on 8 examples.
 
 --batch gives one shape for each item of a minibatch, the labels last; the type is
 float32 if it is not given, or one of float16, bfloat16, float64, int64, int32, uint8
-and bool. --accumulate and --precision are those of the trainer.
---loss is cross_entropy if it is not given, or one of binary_cross_entropy, mse, l1, and
-own for a model that takes the labels as well and returns its loss. Of several outputs,
-a loss gets the logits, or else the first one. --optimizer is adam if not given, or
-one of adamw, sgd, momentum, rmsprop, adagrad and adafactor. A d2l.Module has its own
-loss and optimizer. Gluon has no adamw and no adafactor, Keras no loss of its own here.
+and bool. --accumulate splits the minibatch into N parts. --precision is float32 (the
+default), bfloat16 or float16, and float32 only in MXNet.
+--loss is cross_entropy (the default), binary_cross_entropy, mse, l1, or own if the
+model takes the labels and returns its loss (not in Keras). If a model has several
+outputs, the loss uses its logits, or else the first output. --optimizer is adam (the
+default), adamw, sgd, momentum, rmsprop, adagrad or adafactor (in Gluon neither adamw
+nor adafactor). A d2l.Module has its own loss and optimizer.
 
---generate needs no framework. It takes a language model whose shape is published, or
-any name with --shape LAYERS,KV_HEADS,HEAD_SIZE,PARAMETERS. It gives the bytes of the
-weights and of the caches of --users users with so many tokens each, in 16 bits if
---weight-bits and --cache-bits are not given. Caches with sliding windows, latent or
-linear attention are smaller.
+--generate needs no framework. MODEL is then the name of a language model whose shape is
+published, or any name with --shape LAYERS,KV_HEADS,HEAD_SIZE,PARAMETERS. It prints the
+bytes of the weights and of the KV caches of --users users (one, if not given) with
+LENGTH tokens each, at 16 bits per value unless --weight-bits and --cache-bits say
+otherwise. It assumes that each layer keeps all tokens; sliding windows, latent and
+linear attention need less.
 
-The card has to hold the framework and the driver, too, and memory gets fragmented: a
-card is listed if a tenth of it is left. The exit status is 2 for a mistake in the
-arguments.
+A tenth of each card is kept free for the framework, the driver and fragmentation. The
+exit status is 2 for a mistake in the arguments.
 """
 
 import argparse
@@ -80,7 +82,7 @@ def count(value: str) -> int:
     """Return a positive integer."""
     if not re.fullmatch("[0-9]{1,10}", value) or not 1 <= int(value) <= 10**9:
         shown = value if len(value) < 40 else f"{value[:37]}..."
-        raise argparse.ArgumentTypeError(f"write 1, 2, ..., not {shown}")
+        raise argparse.ArgumentTypeError(f"'{shown}' is not a positive integer")
     return int(value)
 
 
@@ -89,7 +91,7 @@ def bits(value: str) -> float:
     with contextlib.suppress(ValueError):
         if 1 <= float(value) <= 32:
             return float(value)
-    raise argparse.ArgumentTypeError(f"write 16, 8, 4.5, ..., not {value}")
+    raise argparse.ArgumentTypeError(f"'{value}' is not 16, 8, 4.5, ... (1 to 32)")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -108,7 +110,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--accumulate", type=count, metavar="N")
     made.add_argument("--precision", choices=PRECISIONS)
     made.add_argument("--users", type=count, metavar="N")
-    made.add_argument("--shape", metavar="L,H,D,N")
+    made.add_argument("--shape", metavar="LAYERS,KV_HEADS,HEAD_SIZE,PARAMETERS")
     made.add_argument("--weight-bits", type=bits, metavar="BITS")
     made.add_argument("--cache-bits", type=bits, metavar="BITS")
     return made
@@ -201,14 +203,15 @@ def generation(
     most = ", ".join(f"{card} {max(0, count)}" for card, count in fit.items())
     cards = ", ".join(card for card in CARDS if fit[card] >= users) or "none"
     note = "A tenth of each card is left for the rest."
-    lines = [*rows, "", f"Most users: {most}. {note}", f"Cards for {users}: {cards}."]
+    lines = [*rows, "", f"Most users: {most}. {note}"]
+    lines.append(f"Cards for {users} user{'s' * (users != 1)}: {cards}.")
     if 0 < found.context < length:
         made_for = f"{name} is made for texts of up to {found.context:,} tokens."
         lines.append(f"{made_for} Longer ones fit, but do not expect good text.")
     if shape:
         lines.append(
-            "Right if each layer keeps all tokens: sliding windows, latent and linear "
-            "attention keep fewer."
+            "These sizes are right only if each layer keeps all tokens: sliding "
+            "windows, latent and linear attention keep fewer."
         )
     return "\n".join(lines)
 
@@ -247,8 +250,8 @@ def _given_shape(numbers: str) -> tables.LanguageShape:
             if layers * heads * size < params < 1e15:
                 return tables.LanguageShape(params, params, layers, heads, heads, size)
     raise UsageError(
-        f"--shape: '{numbers}' is no shape; write layers, heads of keys, "
-        "values of a head, parameters, such as 32,8,128,8.03e9 or 32,8,128,8.03B"
+        f"--shape: '{numbers}' is not a shape; write LAYERS,KV_HEADS,HEAD_SIZE,"
+        "PARAMETERS, such as 32,8,128,8.03e9 or 32,8,128,8.03B"
     )
 
 
@@ -261,5 +264,5 @@ def _shape(item: str) -> tuple[tuple[int, ...], str]:
     """Return the shape and the type of an item such as 32x3x224x224 or 32:int64."""
     found = ITEM.fullmatch(item)
     if found is None:
-        raise UsageError(f"--batch: '{item}' is no shape; write 32x128 or 32:int64")
+        raise UsageError(f"--batch: '{item}' is not a shape; write 32x128 or 32:int64")
     return tuple(int(n) for n in found[1].split("x")), found[2] or "float32"

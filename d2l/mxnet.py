@@ -1533,7 +1533,7 @@ def simulate_kernel(kernel: Any, grid: Any, threads: Any, *args: Any) -> None:
     from numba.cuda.simulator.kernelapi import FakeCUDAShared
 
     simulated = FakeCUDAKernel(kernel.py_func, device=False)
-    # numba-cuda 0.22, which Colab has, copies other arrays to a GPU.
+    # numba-cuda 0.22, which Colab has, copies plain NumPy arrays to a GPU.
     arrays = [
         FakeCUDAArray(arg) if isinstance(arg, onp.ndarray) else arg for arg in args
     ]
@@ -3458,4 +3458,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from a1e674cddb128988, with the contents c1bcee27235db689.
+# Generated from 5d20521f5eecef4c, with the contents e769877bb1818420.

@@ -98,7 +98,7 @@ def load(path: str, loss: str, optimizer: str, stack: contextlib.ExitStack) -> A
     """
     name, colon, code = path.partition(":")
     if not (name and colon and code):
-        raise UsageError(f"'{path}' is no model; write MODULE:MODEL")
+        raise UsageError(f"'{path}' is not a model; write MODULE:MODEL")
     sys.path.insert(0, os.getcwd())
     try:
         module = importlib.import_module(name)
@@ -107,15 +107,17 @@ def load(path: str, loss: str, optimizer: str, stack: contextlib.ExitStack) -> A
     try:
         model = make(code, module, stack)
     except Exception as error:
-        raise UsageError(f"{code} in {name} is no model: {reason(error)}") from error
+        raise UsageError(f"{code} in {name} cannot be made: {reason(error)}") from error
     if not wrappers.library_of(model):
         kind = type(model).__name__
-        raise UsageError(f"{kind} is no model of PyTorch, Flax, Keras or Gluon")
+        raise UsageError(
+            f"{code} is a {kind}, not a model of PyTorch, Flax, Keras or Gluon"
+        )
     if not wrappers.is_module(model):
         return wrapped(model, loss or "cross_entropy", optimizer or "adam")
     for option, value in ("--loss", loss), ("--optimizer", optimizer):
         if value:
-            raise UsageError(f"{option}: {code} is a d2l.Module and has its own")
+            raise UsageError(f"{option}: {code} is a d2l.Module, which has its own")
     return model
 
 
@@ -216,8 +218,8 @@ def settings(step: Step) -> dict[str, Any]:
     library = step.library
     if not can_set_precision(library):
         raise UsageError(
-            f"--precision: {library.__name__} predicts a step in float32 only; "
-            "cast the model, and give the types of --batch"
+            f"--precision: the command predicts {library.__name__} in float32 only; "
+            "else cast the model and give --batch the type, as in 32x784:float16"
         )
     names = {"d2l.torch": "torch", "d2l.jax": "jnp", "d2l.tensorflow": "tf"}
     types = getattr(library, names[library.__name__])
@@ -242,7 +244,7 @@ def where(error: BaseException) -> str:
     """Return why a step fails, and at which line of the user's code."""
     text, line = reason(error), own_line(error)
     if "fake_tensor" in type(error).__module__:
-        text = f"it reads values of a tensor ({text}), which only a real step has"
+        text = f"it reads values of a tensor, which exist only in a real step ({text})"
     return text if not line or line in text else f"{text} (at {line})"
 
 
@@ -267,15 +269,15 @@ def planned(step: Step, size: Any, options: dict) -> tuple[Any, list[str], str]:
     name = f"JAX {jax.__version__}'s compiler"
     if plans_for_gpus(library):
         card, total = plan_for_cards(step, options)
-        note = f"The peak is planned by {name} for GPUs for a {card}."
+        note = f"The peak is what {name} for GPUs plans on a {card}."
         return size._replace(peak=total), holding(total), note
     size = size._replace(peak=max(size.peak, sum(size[:-1])))
     if jax.default_backend() != "cpu":
-        note = f"The peak is planned by {name} for this {jax.devices()[0].device_kind}."
+        note = f"The peak is what {name} plans for this {jax.devices()[0].device_kind}."
         return size, holding(size.peak), note
     more = f"{PLAN_RATIO - 1:.0%} and {WORKSPACE // 2**20} MiB"
     note = (
-        f"The peak is planned by {name} for this CPU. A plan for a GPU may be larger, "
+        f"The peak is what {name} plans for this CPU. A plan for a GPU may be larger, "
         f"so a card must hold {more} more. For a GPU's plan, run on Linux: "
         f"{library.gpu_compiler_command()}"
     )

@@ -1610,7 +1610,7 @@ def simulate_kernel(kernel: Any, grid: Any, threads: Any, *args: Any) -> None:
     from numba.cuda.simulator.kernelapi import FakeCUDAShared
 
     simulated = FakeCUDAKernel(kernel.py_func, device=False)
-    # numba-cuda 0.22, which Colab has, copies other arrays to a GPU.
+    # numba-cuda 0.22, which Colab has, copies plain NumPy arrays to a GPU.
     arrays = [
         FakeCUDAArray(arg) if isinstance(arg, onp.ndarray) else arg for arg in args
     ]
@@ -3639,4 +3639,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 656fb44dcb479fdb, with the contents 49ce3f0334ad45e5.
+# Generated from a335092adcb2904e, with the contents 72447ab42f268628.

@@ -102,7 +102,7 @@ def own_loss(outputs: Any) -> Any:
     for item in found:
         if getattr(item, "shape", None) in ((), (1,)):
             return item
-    raise ValueError("--loss own: the model returns no loss, which is a scalar")
+    raise ValueError("--loss own: none of the model's outputs is a scalar loss")
 
 
 def labels_by_name(function: Callable) -> str:

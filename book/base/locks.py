@@ -96,7 +96,7 @@ def _compile(target: Path, arguments: Sequence[str]) -> Path:
             *arguments,
             *("-o", draft, "--quiet", "--no-annotate", "--no-header"),
             root=target.parent.parent,
-            # A wheel of this machine's own is for no other.
+            # It may hold wheels that fit only this machine.
             drop="UV_FIND_LINKS",
         )
         if target.stem in WITH_PYTORCH:

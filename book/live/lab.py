@@ -20,7 +20,7 @@ from nbformat import NotebookNode
 
 from book.base import build_paths, environments
 from book.base.errors import BookError
-from book.live.origin import Origin, hint
+from book.live.origin import BEHIND_PROXY, Origin, hint
 from book.notebooks import archive, editions
 from book.pages import names
 from book.records import store
@@ -123,7 +123,7 @@ def start(
     page = f"/lab/tree/{names.notebook(book, first, first_tab)}"
     _write_settings(lab, page, port, origin)
     if origin is None and (setting := hint(os.environ, port)):
-        print(f"behind this machine's proxy, run: make lab {setting}")
+        print(f"{BEHIND_PROXY} {setting}")
     command = [sys.executable, "-m", "jupyterlab"]
     sys.stdout.flush()
     os.execve(sys.executable, command, {**os.environ, **_places(lab)})

@@ -29,9 +29,9 @@
   const problems = {
     403: isElsewhere
       ? `${wrongOrigin}. Your code is kept.`
-      : "The server was started anew: open the address that make live has printed last. Your code is kept.",
-    404: "The server does not know this section: load the page again. Your code is kept.",
-    413: "This is too much code for one request.",
+      : "The server was restarted: open the address that make live has printed last. Your code is kept.",
+    404: "The server does not know this section: reload the page. Your code is kept.",
+    413: "The code of this request is too long; shorten the cells above.",
   };
   let version = 0;
   let isAsking = false;

@@ -24,7 +24,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from book.base.errors import BookError
 from book.live import lab, serve
-from book.live.origin import Origin, hint
+from book.live.origin import BEHIND_PROXY, Origin, hint
 from book.live.sessions import Sessions
 from book.render import code
 from book.runner import machine
@@ -295,7 +295,7 @@ def start(
     )
     address = f"{prefix}/?token={token}"
     if origin is None and (setting := hint(os.environ, port)):
-        print(f"behind this machine's proxy, run: make live {setting}", flush=True)
+        print(f"{BEHIND_PROXY} {setting}", flush=True)
     try:
         serve.serve(book.root, port, handler, address, listen, origin)
     finally:

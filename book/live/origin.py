@@ -1,8 +1,8 @@
-"""The address at which a proxy shows in a browser what this machine serves.
+"""The https address of a proxy in front of this machine.
 
-Codespaces, JupyterHub and cloud consoles give a port of a machine elsewhere an address
-of https, at a host of its own or below a path of theirs. The reader names it by
-ORIGIN; nothing that a request says of itself, such as `X-Forwarded-Host`, counts.
+Codespaces, JupyterHub and cloud consoles give a port of a machine elsewhere an https
+address, at a host of its own or below a path of theirs. Only the reader's ORIGIN names
+it; headers such as `X-Forwarded-Host` are ignored.
 """
 
 import argparse
@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+# Before the setting that this machine's proxy needs.
+BEHIND_PROXY = "in a browser behind a proxy, end this and add to your command:"
 HOST = r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?"
 SEGMENT = r"/(?!\.{1,2}(?:/|$))[A-Za-z0-9._~@%+-]+"
 ADDRESS = re.compile(rf"(?i:https)://(?P<host>(?i:{HOST}))(:(?P<port>[0-9]{{1,5}}))?"
@@ -69,4 +71,5 @@ def hint(environ: Mapping[str, str], port: int) -> str | None:
         origin(address)
     except argparse.ArgumentTypeError:
         return None
-    return f"ORIGIN={address}"
+    unknown = " (HOST: the name in your browser's address bar)" if not space else ""
+    return f"ORIGIN={address}{unknown}"

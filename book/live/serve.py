@@ -28,8 +28,9 @@ HOST = "127.0.0.1"
 # The port may be that of a tunnel.
 OWN = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?")
 WRONG_HOST = (
-    "This server answers at {}. Behind a proxy, start it with the https address that"
-    " your browser shows: make live ORIGIN=https://HOST\n"
+    "This server answers at {}. To open it through a proxy, run make live with ORIGIN"
+    " and the https address up to the port, such as"
+    " https://HOST/user/NAME/proxy/absolute/8000; in a container, use --origin.\n"
 )
 BUILDS = "/.builds"
 # The page's policy allows scripts from files only. A page asks for the number of builds
@@ -206,10 +207,12 @@ def serve(
     with server:
         before = snapshot(root)
         if not build(root):
-            raise BookError("the book does not build; fix that, then serve it")
+            raise BookError(
+                "the book does not build; fix the errors above, start again"
+            )
         threading.Thread(target=server.serve_forever, daemon=True).start()
         site = origin or f"http://{HOST}:{server.server_port}"
-        print(f"{site}{address} (Ctrl-C ends)", flush=True)
+        print(f"{site}{address} (Ctrl-C stops the server)", flush=True)
         try:
             _rebuild_on_change(root, before, server)
         except KeyboardInterrupt:

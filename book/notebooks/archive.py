@@ -28,8 +28,8 @@ Notebooks in {tabs}; each framework has a folder.
 
 1. Make an environment with Python 3.11 (`python3.11 -m venv env`) and activate it.
 2. Install one framework: `pip install -r requirements-{example}.txt`. These builds
-   need no GPU; for builds that use one, see the notebook *Using GPUs*. They run on
-   Linux and Windows, and on macOS 14 or newer with Apple silicon, but MXNet only on
+   need no GPU; for builds that use one, see the notebook *Using GPUs*. They exist for
+   Linux and Windows, and for macOS 14 or newer with Apple silicon, but MXNet only for
    Linux.
 3. Run `jupyter lab` in this folder, open a notebook, and choose *Run All Cells*.
 
@@ -45,8 +45,9 @@ makes sure that the right one is imported.
 HOSTS = """
 ## What Runs Where
 
-The notebooks of the folders `colab` (also for Kaggle) and `sagemaker` have been run
-with the versions of each host, on a CPU:
+The table lists the notebooks of the folders `colab` (also for Kaggle) and `sagemaker`
+that have run on a CPU with the versions of each host. SageMaker's are those of Studio;
+Studio Lab publishes none.
 
 {table}
 """

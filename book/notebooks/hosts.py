@@ -167,7 +167,7 @@ def _read(address: str) -> str:
             return answer.read().decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "reason", error)
-        message = f"cannot be read ({reason}); try again later"
+        message = f"cannot be read ({reason}); check the address, or set GITHUB_TOKEN"
         raise BookError(message, address) from None
 
 
@@ -215,11 +215,12 @@ def load(root: Path, host: str) -> Published:
     """Return our copy of the list of a host."""
     path = root / FOLDER / f"{check_host(host)}.txt"
     if not path.exists():
-        raise BookError(f"no such file; make hosts HOST={host}", path)
+        raise BookError(f"does not exist; run make hosts HOST={host}", path)
     text = path.read_text("utf-8")
     header = next(filter(None, map(HEADER.fullmatch, text.splitlines())), None)
     if header is None:
-        raise BookError(f"no date and Python; make hosts HOST={host}", path)
+        missing = "has no line with date and Python"
+        raise BookError(f"{missing}; run make hosts HOST={host}", path)
     return Published(_pins(text), header[2], header[1], header[3])
 
 

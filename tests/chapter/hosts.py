@@ -115,7 +115,7 @@ class Environment:
             self.notes.append(
                 f"torch {torch} for a CPU on Python {python} in place of torch {theirs}"
             )
-            print("for torch of the host without CUDA, set UV_TORCH_BACKEND=cpu")
+            print("to test the host's torch, set UV_TORCH_BACKEND=cpu")
         return python, [f"{name}=={version}" for name, version in versions.items()]
 
     def shown_versions(self) -> str:
@@ -139,7 +139,8 @@ class Environment:
         tried = run_python(self.python, *options, str(report), *wish)
         if tried.returncode:
             reason = tried.stderr.strip().splitlines()[-1]
-            print(f"pip installs no {' '.join(wish)} on this host: {reason}")
+            wished = " ".join(wish)
+            print(f"pip cannot install {wished} with the host's Python: {reason}")
             return
         new = [each["metadata"] for each in json.loads(report.read_text())["install"]]
         versions = {each["name"].lower(): each["version"] for each in new}
@@ -172,7 +173,8 @@ def nearest_torch(wish: str) -> tuple[str, str]:
     builds = [found.groups() for found in map(TORCH.match, wheels) if found]
     if not builds:
         message = (
-            f"PyPI has torch {wish} with CUDA only, 2.8 GB; set UV_TORCH_BACKEND=cpu"
+            f"PyPI has torch {wish} only with CUDA (2.8 GB); for the CPU build, set"
+            " UV_TORCH_BACKEND=cpu"
         )
         raise BookError(message, "PyTorch")
 

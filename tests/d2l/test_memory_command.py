@@ -100,7 +100,7 @@ def test_memory_to_generate_text(memory):
 
 def test_bits_and_cards_of_generate(memory):
     output = memory("llama 3 8b", "--generate", "8192", "--users", "100")
-    assert output.endswith("Cards for 100: H200, B200, B300.\n")
+    assert output.endswith("Cards for 100 users: H200, B200, B300.\n")
     small = ("--weight-bits", "4.5", "--cache-bits", "8")
     output = memory("Llama 3 8B", "--generate", "8192", *small)
     weights, cache = 8.03e9 * 4.5 / 8, 32 * 2 * 8 * 128 * 8192
@@ -222,7 +222,12 @@ def test_a_model_with_a_loss_of_its_own(fw, memory, foreign, capsys):
         ("mlp", ("8x64", "classes"), "--loss nll", "--loss: 'nll' is unknown; write "),
         ("mlp", ("8x64", "classes"), "--optimizer lion", "is unknown; write adam, "),
         ("Missing", ("8x64", "classes"), "", "name 'Missing' is not defined"),
-        ("__name__", ("8x64", "classes"), "", "str is no model of PyTorch, Flax,"),
+        (
+            "__name__",
+            ("8x64", "classes"),
+            "",
+            "is a str, not a model of PyTorch, Flax,",
+        ),
     ],
 )
 def test_mistakes_with_foreign_models(
@@ -300,17 +305,21 @@ def fails(capsys, arguments, message):
     [
         ("nowhere:Net", ["3x3"], "nowhere cannot be imported"),
         ("LIBRARY", ["3x3"], "write MODULE:MODEL"),
-        ("LIBRARY:Missing", ["3x3"], "is no model: name 'Missing' is not defined"),
+        ("LIBRARY:Missing", ["3x3"], "cannot be made: name 'Missing' is not defined"),
         ("LIBRARY:LinearRegression", ["3x3"], "lr"),
-        ("LIBRARY:Timer", ["3x3"], "Timer is no model of PyTorch, Flax, Keras or"),
+        (
+            "LIBRARY:Timer",
+            ["3x3"],
+            "is a Timer, not a model of PyTorch, Flax, Keras or",
+        ),
         (
             "LIBRARY:DeepMLP",
             ["4x4", "4x4", "--loss", "mse"],
             "--loss: DeepMLP is a d2l",
         ),
-        ("LIBRARY:DeepMLP", ["0x4", "0x4"], "'0x4' is no shape"),
-        ("LIBRARY:DeepMLP", ["3xa"], "'3xa' is no shape"),
-        ("LIBRARY:DeepMLP", ["3x4:float"], "'3x4:float' is no shape"),
+        ("LIBRARY:DeepMLP", ["0x4", "0x4"], "'0x4' is not a shape"),
+        ("LIBRARY:DeepMLP", ["3xa"], "'3xa' is not a shape"),
+        ("LIBRARY:DeepMLP", ["3x4:float"], "'3x4:float' is not a shape"),
         ("LIBRARY:DeepMLP", ["4x4", "4x4", "--accumulate", "0"], "1, 2, ..."),
         ("LIBRARY:DeepMLP", ["4x3", "4x3"], "fails on a minibatch 4x3 4x3"),
     ],
@@ -324,8 +333,12 @@ def test_mistakes_of_batch(library, model, batch, message, capsys):
     [
         ("Falcon", "--generate 8", "write 'Llama 3 8B', 'Llama 3 70B', "),
         ("Llama 3.1 8B", "--generate 8", "write 'Llama 3 8B' or 'Llama 3 70B', or"),
-        ("Llama 3 8B", "--generate 0", "--generate: write 1, 2, ..., not 0"),
-        ("Llama 3 8B", "--generate 8 --users 0", "--users: write 1, 2"),
+        ("Llama 3 8B", "--generate 0", "--generate: '0' is not a positive integer"),
+        (
+            "Llama 3 8B",
+            "--generate 8 --users 0",
+            "--users: '0' is not a positive integer",
+        ),
         ("Llama 3 8B", f"--generate 8 --users {'9' * 400}", "--users: write 1"),
         ("Llama 3 8B", "--generate 8 --accumulate 2", "--accumulate does"),
         ("Llama 3 8B", "--generate 8 --precision float32", "--precision do"),
@@ -333,12 +346,12 @@ def test_mistakes_of_batch(library, model, batch, message, capsys):
         ("m:x", "--batch 8 --cache-bits 8", "--cache-bits does not apply"),
         ("Qwen3 8B", "--generate 8 --weight-bits 0", "not 0"),
         ("Qwen3 8B", "--generate 8 --cache-bits nan", "not nan"),
-        ("x", "--generate 8 --shape 1,2,3", "'1,2,3' is no shape"),
-        ("x", "--generate 8 --shape 1,2,3,-4", "'1,2,3,-4' is no shape"),
-        ("x", "--generate 8 --shape a,2,3,4", "'a,2,3,4' is no shape"),
-        ("x", "--generate 8 --shape 1,2,nan,4", "'1,2,nan,4' is no shape"),
-        ("x", "--generate 8 --shape 32.5,8,128,8e9", "'32.5,8,128,8e9' is no shape"),
-        ("x", "--generate 8 --shape 32,8,128,8", "'32,8,128,8' is no shape"),
+        ("x", "--generate 8 --shape 1,2,3", "'1,2,3' is not a shape"),
+        ("x", "--generate 8 --shape 1,2,3,-4", "'1,2,3,-4' is not a shape"),
+        ("x", "--generate 8 --shape a,2,3,4", "'a,2,3,4' is not a shape"),
+        ("x", "--generate 8 --shape 1,2,nan,4", "'1,2,nan,4' is not a shape"),
+        ("x", "--generate 8 --shape 32.5,8,128,8e9", "'32.5,8,128,8e9' is not a shape"),
+        ("x", "--generate 8 --shape 32,8,128,8", "'32,8,128,8' is not a shape"),
     ],
 )
 def test_mistakes_of_generate(model, arguments, message, capsys):
@@ -351,14 +364,14 @@ def test_mistakes_of_generate(model, arguments, message, capsys):
         ("", "arguments are required: MODEL; 'python -m d2l memory -h' explains"),
         ("m:x", "one of the arguments --batch --generate is required; 'python -m"),
         ("m:x --batch", "--batch: expected at least one argument"),
-        ("m:x --batch 3 --accumulate x", "--accumulate: write 1, 2, ..., not x"),
+        ("m:x --batch 3 --accumulate x", "--accumulate: 'x' is not a positive integer"),
         ("m:x --batch 3 --precision foo", "--precision: invalid choice: 'foo' (choose"),
         ("m:x --batch 3 --nonsense", "unrecognized arguments: --nonsense; 'python -m"),
-        ("m:x --batch 3 --generate 8k", "--generate: write 1, 2, ..., not 8k"),
+        ("m:x --batch 3 --generate 8k", "--generate: '8k' is not a positive integer"),
         ("m:x --batch 3 --generate 8", "--generate: not allowed with argument --batch"),
         (
             "x --generate 8 --weight-bits 8B",
-            "--weight-bits: write 16, 8, 4.5, ..., not",
+            "is not 16, 8, 4.5, ... (1 to 32)",
         ),
     ],
 )

@@ -97,7 +97,7 @@ def test_the_planner_is_named(no_compiler, capsys):
     arguments = "foreign_jax:mlp", "--batch", "512x64", "512:int32"
     output, _ = predicted(capsys, *arguments)
     version = jax.__version__
-    assert f"is planned by JAX {version}'s compiler for this CPU. " in output
+    assert f"is what JAX {version}'s compiler plans for this CPU. " in output
     assert f": pip install jax-cuda12-plugin=={version} nvidia-cuda-nvcc" in output
     assert "--precision bfloat16 cannot be predicted: JAX's compiler for a" in output
     assert "at least" not in output

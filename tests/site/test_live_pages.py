@@ -308,8 +308,8 @@ def test_messages_say_what_to_do(live: Page):
     row = rows(page).nth(0)
     answers: dict[str, Callable[[Route], None]] = {
         "the address that make live has printed last": lambda r: r.fulfill(status=403),
-        "load the page again": lambda route: route.fulfill(status=404),
-        "too much code": lambda route: route.fulfill(status=413),
+        "reload the page": lambda route: route.fulfill(status=404),
+        "this request is too long": lambda route: route.fulfill(status=413),
         "is make live still running?": lambda route: route.abort(),
     }
     for message, answer in answers.items():

@@ -179,7 +179,7 @@ def test_without_an_origin_a_proxy_gets_no_code_run_and_a_reason(
         with proxied(port, *options) as proxy:
             answer = ask(trusting(proxy), RUN, ORDER, **FORGED)
             assert answer.status == status
-            assert b"make live ORIGIN=https://HOST" in answer.read()
+            assert b"run make live with ORIGIN" in answer.read()
     assert sessions.sessions == {}
 
 
@@ -278,7 +278,11 @@ HUB = {"JUPYTERHUB_SERVICE_PREFIX": "/user/ada/"}
         ({}, None),
         (CODESPACE, "ORIGIN=https://super-robot-x5-8000.app.github.dev"),
         (CODESPACE | {"CODESPACE_NAME": "x; rm -rf ~"}, None),
-        (HUB, "ORIGIN=https://HOST/user/ada/proxy/absolute/8000"),
+        (
+            HUB,
+            "ORIGIN=https://HOST/user/ada/proxy/absolute/8000"
+            " (HOST: the name in your browser's address bar)",
+        ),
         ({"JUPYTERHUB_SERVICE_PREFIX": "`x`"}, None),
     ],
 )
@@ -312,6 +316,6 @@ def test_a_hint_opens_nothing_and_the_printed_address_is_that_of_the_origin(
     printed = capsys.readouterr().out
     site = f"{SITE}{PATH}/" if given else r"http://127.0.0.1:\d+/"
     assert re.search(rf"^{site}[\w-]+/\?token=[\w-]+ ", printed, re.MULTILINE)
-    assert ("make live ORIGIN=" in printed) == (given is None)
+    assert ("add to your command: ORIGIN=" in printed) == (given is None)
     ((*_, handler, listen),) = made
     assert (handler.keywords["origin"], listen) == (given, "127.0.0.1")

@@ -166,7 +166,7 @@ def test_a_list_that_cannot_be_read_is_one_line_and_the_last_one_stays(
     gone = "googlecolab/backend-info/colab-new/pip-freeze.gpu.txt"
     monkeypatch.setitem(FILES, gone, "")
     message = mistake(lambda: hosts.renew(root, ["jax"], "colab"))
-    assert gone in message and message.endswith("try again later")
+    assert gone in message and message.endswith("set GITHUB_TOKEN")
     monkeypatch.setitem(FILES, gone, "<html>")
     message = mistake(lambda: hosts.renew(root, ["jax"], "colab"))
     assert message.endswith("this list has no numpy; the format may be new")
@@ -193,7 +193,9 @@ def test_lists_that_are_missing_or_damaged_say_what_makes_them(root: Path):
     assert "make hosts HOST=colab" in mistake(lambda: hosts.load(root, "colab"))
     (root / hosts.FOLDER).mkdir()
     (root / hosts.FOLDER / "colab.txt").write_text("jax==0.7.2\n")
-    assert "no date and Python; make" in mistake(lambda: hosts.load(root, "colab"))
+    assert "no line with date and Python; run make" in mistake(
+        lambda: hosts.load(root, "colab")
+    )
 
 
 def test_an_unknown_host_is_one_line(
