@@ -4,6 +4,7 @@ Nothing is fitted. A prediction is in the unit of `Row.measured`. A kind is a bo
 no measurement can exceed the prediction, and an estimate otherwise.
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from d2l.serving import (
     decode_time,
     prefill_time,
     throughput,
+    weight_bytes,
 )
 from d2l.tables import LanguageShape
 from d2l.training_plans import (
@@ -25,7 +27,6 @@ from d2l.training_plans import (
     TrainingPlan,
     fine_tuning_memory,
     gpu_memory,
-    quantized_bytes,
     step_memory,
     training_rate,
 )
@@ -51,16 +52,23 @@ class Unpredictable(ValueError):
     """The book lacks a formula or a number that a prediction needs."""
 
 
+@functools.cache
+def _data(card: str) -> dict[str, float]:
+    """Return the properties of a card in cards.csv; raise Unpredictable without any."""
+    try:
+        return tables.card_data(card)
+    except ValueError:
+        raise Unpredictable(f"cards.csv has no {card}") from None
+
+
 def _card(row: Row, *properties: str) -> list[float]:
     """Return properties of the row's card in bytes, B/s or FLOP/s."""
     scales = {"memory": 1.0, "bandwidth": 1e9, "pcie": 1e9, "nvlink": 1e9}
+    data = _data(row.card)
+    if "advertised" in data:
+        data = {"memory": 1e9 * data["advertised"], **data}
     try:
-        data = tables.card_data(row.card)
-        if "advertised" in data:
-            data.setdefault("memory", 1e9 * data["advertised"])
         return [data[name] * scales.get(name, 1e12) for name in properties]
-    except ValueError:
-        raise Unpredictable(f"cards.csv has no {row.card}") from None
     except KeyError as error:
         raise Unpredictable(f"cards.csv has no {error} of the {row.card}") from None
 
@@ -91,9 +99,10 @@ def _shape(row: Row) -> LanguageShape:
 def plan_of(row: Row, recompute: str) -> TrainingPlan:
     """Return the plan of a row; fig_plans has no selective recomputation."""
     groups = row.groups
+    shared = groups["tensor"] * groups["context"] * groups["pipeline"]
     return TrainingPlan(
         _transformer(row),
-        row.batch or row.micro,
+        row.batch or row.micro * max(1, row.gpus // shared),
         row.micro,
         row.length,
         row.gpus,
@@ -118,7 +127,7 @@ def hardware_of(card: str) -> Hardware:
     """Return the hardware of fig_plans; raise Unpredictable without a best product."""
     if card not in BEST:
         raise Unpredictable(f"no best published product of the {card}")
-    within = WITHIN.get(card) or tables.card_data(card).get("nvlink")
+    within = WITHIN.get(card) or _data(card).get("nvlink")
     if within is None:
         raise Unpredictable(f"cards.csv has no 'nvlink' of the {card}")
     between = NETWORK.get(card, USUAL_NETWORK)
@@ -157,8 +166,8 @@ def _fine_tuning(row: Row) -> float:
 
 
 def _generation(row: Row) -> float:
-    cache = tables.cache_bytes(_shape(row), row.length)
-    return quantized_bytes(_transformer(row), row.bits) + cache
+    shape = _shape(row)
+    return weight_bytes(shape, row.bits) + tables.cache_bytes(shape, row.length)
 
 
 def _decode(row: Row) -> float:
@@ -201,7 +210,7 @@ def _cache(row: Row) -> float:
 
 def ring_of(row: Row) -> tuple[float, float]:
     """Return the latency and the bandwidth of the ring of a row."""
-    data = tables.card_data(row.card)
+    data = _data(row.card)
     if "nvlink" not in data and "pcie" not in data:
         raise Unpredictable(f"cards.csv has no links of the {row.card}")
     link, latency = 1e9 * data.get("nvlink", 0), NVLINK_LATENCY
@@ -214,7 +223,6 @@ def ring_of(row: Row) -> tuple[float, float]:
 
 
 def _all_reduce(row: Row) -> float:
-    _card(row)
     seconds = ring_time(row.nbytes, row.gpus, *ring_of(row))
     return bus_bandwidth(row.nbytes, seconds, row.gpus)
 
@@ -251,26 +259,30 @@ _PLAN = "model batch micro length recipe recompute loss split"
 KINDS = {
     name: Kind(kind, is_bound, formula, tuple(uses.split()), predict)
     for name, kind, is_bound, formula, uses, predict in (
-        ("training", "training", True, "fig_plans", f"{_PLAN} card gpus", _training),
-        ("peak-share", "training", False, "40 % of the peak",
+        ("training", "training", True, "step of a plan in Model Parallelism",
+         f"{_PLAN} card gpus", _training),
+        ("peak-share", "training", False, "40 percent of the peak in Does It Fit",
          "model length card bits", _peak_share),
-        ("memory", "memory", False, "fig_plans, fig_memory_timeline",
+        ("memory", "memory", False, "plan in Model Parallelism, or timeline in Memory",
          f"{_PLAN} gpus optimizer", _memory),
-        ("fine-tuning", "fine-tuning", False, "sec_gpu_fine_tuning",
+        ("fine-tuning", "fine-tuning", False, "LoRA in Fine-Tuning",
          "model bits micro length adapters recompute loss", _fine_tuning),
         ("generation", "generation", False, "python -m d2l memory --generate",
          "model bits length", _generation),
-        ("decode", "decode", True, "eq_decode",
+        ("decode", "decode", True, "bytes of a token in Inference",
          "model card gpus bits length split", _decode),
-        ("prefill", "prefill", True, "fig_server", "model card bits length", _prefill),
-        ("serving", "serving", True, "fig_server",
-         "model card gpus bits length output", _serving),
-        ("cache", "cache", True, "users of sec_gpu_inference",
-         "model card gpus bits", _cache),
-        ("all-reduce", "all-reduce", False, "ring_time",
+        ("prefill", "prefill", True, "prompt in Inference",
+         "model card bits length", _prefill),
+        ("serving", "serving", True, "server in Inference",
+         "model card gpus bits length output split", _serving),
+        ("cache", "cache", True, "users of a card in Inference",
+         "model card gpus bits split", _cache),
+        ("all-reduce", "all-reduce", False, "ring_time in Sharing a Step among GPUs",
          "card gpus nbytes", _all_reduce),
-        ("product", "product", True, "eq_roofline", "model card bits", _product),
-        ("bandwidth", "bandwidth", True, "data sheet", "card", _bandwidth),
+        ("product", "product", True, "roofline in Performance",
+         "model card bits", _product),
+        ("bandwidth", "bandwidth", True, "data sheet of the card",
+         "card", _bandwidth),
     )
 }  # fmt: skip
 

@@ -29,7 +29,8 @@ SCALES = {
     **{"GiB": 2**30, "GB": 1e9, "MiB": 2**20, "GB/s": 1e9, "TB/s": 1e12},
     **{"TFLOP/s": 1e12, "tokens": 1, "tokens/s": 1, "tokens/s/GPU": 1},
 }
-SPLITS = ("zero", "tensor", "context", "pipeline", "layers")
+_GROUP = r"(zero [123]|(tensor|context|pipeline) [1-9]\d{0,4})"
+SPLIT = re.compile(rf"layers|tensor|{_GROUP}(, {_GROUP})*")
 
 
 @dataclass(frozen=True)

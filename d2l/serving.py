@@ -28,6 +28,11 @@ class Server(NamedTuple):
     output: int
 
 
+def weight_bytes(shape: LanguageShape, bits: float) -> float:
+    """Return the bytes of all weights of a model in so many bits."""
+    return shape.params * bits / 8
+
+
 def cache_room(
     shape: LanguageShape, memory: float, bits: float, share: float = 0.9
 ) -> float:
@@ -35,7 +40,7 @@ def cache_room(
 
     `share` is the part of the memory that weights and caches may take.
     """
-    return share * memory - shape.params * bits / 8
+    return share * memory - weight_bytes(shape, bits)
 
 
 def capacity(server: Server) -> int:

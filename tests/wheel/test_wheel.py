@@ -83,8 +83,8 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel: Path):
         names = {n for n in archive.namelist() if ".dist-info/" not in n}
     modules = ("__init__.py", "__main__.py", "jax.py", "mxnet.py", "tensorflow.py")
     shared = ("fashion_mnist", "figures", "launcher", "plots", "report", "storage")
-    audit = ("bounds", "language_models", "predictions", "published", "serving")
-    audit += ("training_plans",)
+    audit = ("arguments", "audit", "audit_command", "bounds", "language_models")
+    audit += ("predictions", "published", "serving", "training_plans")
     others = ("torch.py", "settings.py", "tables.py", "memory_command.py", "py.typed")
     tables = "cards cited published plans kernels collectives turns"
     data = [f"{name}.csv" for name in tables.split()]
