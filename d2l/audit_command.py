@@ -30,7 +30,8 @@ the prediction depends on:
 
 The model of a product is its sizes, such as '4096 x 4096 x 4096'.
 
-No framework is needed. The exit status is 2 for a mistake in the arguments.
+Only step and step-memory need a framework, PyTorch. The exit status is 2 for a mistake
+in the arguments.
 """
 
 import argparse
@@ -46,7 +47,7 @@ from d2l import audit, tables
 from d2l.arguments import UsageError
 from d2l.audit import Outcome, Summary
 from d2l.language_models import LANGUAGE_SHAPES
-from d2l.predictions import KINDS
+from d2l.predictions import KINDS, RECORDED
 from d2l.published import COLUMNS, SCALES, SPLIT, UNITS, Row, published_rows, row_from
 from d2l.training_plans import RECIPES
 
@@ -61,12 +62,14 @@ NEEDED = {
     "prefill": ("model", "card", "length"),
     "serving": ("model", "card", "length", "output"),
     "cache": ("model", "card"),
+    "step": ("model", "card", "micro"),
+    "step-memory": ("model", "micro"),
     "all-reduce": ("card", "gpus", "nbytes"),
     "product": ("model", "card"),
     "bandwidth": ("card",),
 }
 CHOICES = {
-    "recipe": [*RECIPES],
+    "recipe": [*RECIPES, "float16", "tf32"],
     "recompute": ["none", "selective", "half", "full"],
     "loss": ["whole", "chunks"],
     "optimizer": ["adam", "adam8", "sgd", "momentum", "host"],
@@ -96,7 +99,8 @@ def answer(arguments: Sequence[str]) -> str:
     if options.mine:
         return mine(options)
     _refuse_settings(options)
-    names = [options.kind] if options.kind else [*KINDS]
+    quick = [name for name, kind in KINDS.items() if not kind.needs]
+    names = [options.kind] if options.kind else quick
     if options.card:
         _known_card(options.card, {row.card for row in published_rows()})
     found = {
@@ -203,6 +207,7 @@ def table(found: dict[str, list[Outcome]]) -> str:
         lines.append(
             f"{left} predictions are left out; 'audit KIND' gives the reasons."
         )
+    lines.append("'audit step' and 'audit step-memory' need PyTorch and half a minute.")
     return "\n".join(lines)
 
 
@@ -335,6 +340,11 @@ def row_of(options: argparse.Namespace) -> Row:
     return row_from(texts | {"id": "mine", "kind": kind.kind, "program": "yours"})
 
 
+def _models(options: argparse.Namespace) -> list[str]:
+    """Return the models that a kind knows."""
+    return [*(RECORDED if KINDS[options.kind].needs else LANGUAGE_SHAPES)]
+
+
 def _check(options: argparse.Namespace, given: dict[str, Any]) -> None:
     """Raise UsageError for an unknown card or model, or a wrong split."""
     cards = list(dict.fromkeys(row["card"] for row in tables.read_rows("cards.csv")))
@@ -350,8 +360,8 @@ def _check(options: argparse.Namespace, given: dict[str, Any]) -> None:
             raise UsageError(
                 f"'{options.model}' is not the sizes of a product {example}"
             )
-    elif "model" in given and options.model not in LANGUAGE_SHAPES:
-        known = args.similar(options.model, [*LANGUAGE_SHAPES])
+    elif "model" in given and options.model not in _models(options):
+        known = args.similar(options.model, _models(options))
         raise UsageError(f"'{options.model}' has no known sizes; write {known}")
     if options.split and not SPLIT.fullmatch(options.split):
         raise UsageError(

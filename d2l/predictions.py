@@ -5,8 +5,10 @@ no measurement can exceed the prediction, and an estimate otherwise.
 """
 
 import functools
+import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import ModuleType
 
 from d2l import tables
 from d2l.bounds import bus_bandwidth, product_time, ring_time
@@ -23,6 +25,7 @@ from d2l.serving import (
 )
 from d2l.tables import LanguageShape
 from d2l.training_plans import (
+    RECIPES,
     Hardware,
     TrainingPlan,
     fine_tuning_memory,
@@ -46,6 +49,7 @@ NVLINK_LATENCY, PCIE_LATENCY, NETWORK_LATENCY = 3.4e-6, 5.7e-6, 9.6e-6
 ALL_REDUCE = 10e-6  # the seconds of an all-reduce in a layer, in sec_gpu_inference
 PEAK_SHARE = 0.4  # of the rate of a data sheet, in sec_does_it_fit
 MACHINE = 8  # GPUs of a machine
+RECORDED = ("BERT-large", "GPT-2 124M", "ResNet-50")  # models of d2l.recorded_steps
 
 
 class Unpredictable(ValueError):
@@ -99,6 +103,9 @@ def _shape(row: Row) -> LanguageShape:
 def plan_of(row: Row, recompute: str) -> TrainingPlan:
     """Return the plan of a row; fig_plans has no selective recomputation."""
     groups = row.groups
+    recipe = row.recipe or "bfloat16"
+    if recipe not in RECIPES:
+        raise Unpredictable(f"a plan knows the recipes {', '.join(RECIPES)}")
     shared = groups["tensor"] * groups["context"] * groups["pipeline"]
     return TrainingPlan(
         _transformer(row),
@@ -110,7 +117,7 @@ def plan_of(row: Row, recompute: str) -> TrainingPlan:
         groups["context"],
         groups["pipeline"],
         zero=groups["zero"],
-        recipe=row.recipe or "bfloat16",
+        recipe=recipe,
         optimizer="adam" if row.optimizer in ("", "host") else row.optimizer,
         recompute=recompute,
         loss=row.loss or "whole",
@@ -160,6 +167,29 @@ def _memory(row: Row) -> float:
 
 def _fine_tuning(row: Row) -> float:
     return fine_tuning_memory(plans_of(row)[0], row.bits, row.adapters)
+
+
+# Steps that PyTorch records
+
+
+def _recorded(row: Row) -> ModuleType:
+    """Return the module of recorded steps; raise Unpredictable without PyTorch."""
+    if row.model not in RECORDED:
+        raise Unpredictable(f"the models are {', '.join(RECORDED)}")
+    try:
+        return importlib.import_module("d2l.recorded_steps")
+    except ImportError:
+        raise Unpredictable("PyTorch is not installed") from None
+
+
+def _step(row: Row) -> float:
+    full = "tf32" if row.recipe == "tf32" else "fp32"
+    _card(row, "tensor16", full, "bandwidth")
+    return _recorded(row).step_rate(row)
+
+
+def _step_memory(row: Row) -> float:
+    return _recorded(row).peak_memory(row)
 
 
 # Generating text
@@ -245,7 +275,8 @@ class Kind:
     """A kind of prediction.
 
     `kind` are the rows that it is about, `formula` says where the book has it, `uses`
-    are the columns that it reads, and `predict` returns the prediction for a row.
+    are the columns that it reads, and `predict` returns the prediction for a row. A
+    kind that `needs` a framework takes seconds for a row.
     """
 
     kind: str
@@ -253,6 +284,7 @@ class Kind:
     formula: str
     uses: tuple[str, ...]
     predict: Callable[[Row], float]
+    needs: str = ""
 
 
 _PLAN = "model batch micro length recipe recompute loss split"
@@ -281,10 +313,16 @@ KINDS = {
          "card gpus nbytes", _all_reduce),
         ("product", "product", True, "roofline in Performance",
          "model card bits", _product),
+        ("step", "step", True, "recorded operations in Faster Training",
+         "model card batch micro recipe recompute optimizer", _step),
+        ("step-memory", "step-memory", False, "predict_memory in Memory",
+         "model micro recipe recompute", _step_memory),
         ("bandwidth", "bandwidth", True, "data sheet of the card",
          "card", _bandwidth),
     )
 }  # fmt: skip
+for _name in "step", "step-memory":
+    KINDS[_name] = replace(KINDS[_name], needs="PyTorch")
 
 
 def predict(name: str, row: Row) -> float:

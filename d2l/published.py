@@ -17,6 +17,8 @@ UNITS = {
     "memory": ("GiB", "GB", "MiB"),
     "fine-tuning": ("GiB", "GB", "MiB"),
     "generation": ("GiB", "GB", "MiB"),
+    "step": ("examples/s",),
+    "step-memory": ("MiB", "GB", "GiB"),
     "decode": ("tokens/s",),
     "prefill": ("tokens/s",),
     "serving": ("tokens/s",),
@@ -28,6 +30,7 @@ UNITS = {
 SCALES = {
     **{"GiB": 2**30, "GB": 1e9, "MiB": 2**20, "GB/s": 1e9, "TB/s": 1e12},
     **{"TFLOP/s": 1e12, "tokens": 1, "tokens/s": 1, "tokens/s/GPU": 1},
+    "examples/s": 1,
 }
 _GROUP = r"(zero [123]|(tensor|context|pipeline) [1-9]\d{0,4})"
 SPLIT = re.compile(rf"layers|tensor|{_GROUP}(, {_GROUP})*")

@@ -84,7 +84,7 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel: Path):
     modules = ("__init__.py", "__main__.py", "jax.py", "mxnet.py", "tensorflow.py")
     shared = ("fashion_mnist", "figures", "launcher", "plots", "report", "storage")
     audit = ("arguments", "audit", "audit_command", "bounds", "language_models")
-    audit += ("predictions", "published", "serving", "training_plans")
+    audit += ("predictions", "published", "recorded_steps", "serving", "training_plans")
     others = ("torch.py", "settings.py", "tables.py", "memory_command.py", "py.typed")
     tables = "cards cited published plans kernels collectives turns"
     data = [f"{name}.csv" for name in tables.split()]

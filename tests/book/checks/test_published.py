@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from d2l import audit_command, language_models, published
+from d2l import audit_command, language_models, predictions, published
 from d2l.published import Row, published_rows
 
 ROOT = Path(__file__).parents[3]
@@ -19,6 +19,8 @@ LIMITS = {
     "memory": (1e9, 300e9),
     "fine-tuning": (1e9, 300e9),
     "generation": (1e9, 300e9),
+    "step": (1, 1e5),
+    "step-memory": (1e9, 100e9),
     "decode": (1, 3000),
     "prefill": (10, 1e5),
     "serving": (100, 1e5),
@@ -86,6 +88,8 @@ def is_model(row: Row) -> bool:
         return bool(re.fullmatch(r"|\d+ x \d+ x \d+", row.model))
     if row.kind in ("all-reduce", "bandwidth"):
         return row.model == ""
+    if row.kind in ("step", "step-memory"):
+        return row.model in predictions.RECORDED
     return row.model in language_models.LANGUAGE_SHAPES
 
 
@@ -107,7 +111,7 @@ def test_a_meaningless_cell_is_found():
         "place": "README.md",
         "model": "MPT 71B",
         "recompute": "some",
-        "recipe": "fp8",
+        "recipe": "fp4",
     }.items():
         assert wrong(published.row_from(cells | {name: cell})) == [name]
 
