@@ -3,6 +3,7 @@
 python -m d2l           # all frameworks that this Python can import
 python -m d2l jax       # one of them
 python -m d2l memory -h # the memory of a training step, before it runs
+python -m d2l audit -h  # the book's predictions beside published measurements
 
 The report also says whether another book's package d2l, such as PyPI's, is installed
 beside this one or over it. The exit status is 0 if nothing is wrong, 1 if something is
@@ -35,6 +36,10 @@ def main(arguments: Sequence[str]) -> int:
         from d2l import memory_command
 
         return memory_command.main(arguments[1:])
+    if [*arguments][:1] == ["audit"]:
+        from d2l import audit_command
+
+        return audit_command.main(arguments[1:])
     if {"-h", "--help"} & {*arguments}:
         print(__doc__)
         return 0

@@ -38,20 +38,18 @@ exit status is 2 for a mistake in the arguments.
 import argparse
 import contextlib
 import logging
-import os
 import re
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import NoReturn
 
 from d2l import tables, wrappers
+from d2l.arguments import Parser, UsageError, count, run
 from d2l.step_memory import (
     CARDS,
     PRECISIONS,
     Prediction,
     Step,
-    UsageError,
     abstract,
     load,
     predict,
@@ -65,25 +63,6 @@ ITEM = re.compile(rf"([1-9]\d*(?:x[1-9]\d*)*)(?::({'|'.join(TYPES)}))?")
 TRAINING = {"accumulate", "precision", "loss", "optimizer"}
 GENERATING = {"users", "shape", "weight_bits", "cache_bits"}
 COMMAND = "python -m d2l memory"
-
-
-class Parser(argparse.ArgumentParser):
-    """Reports a mistake in the arguments as a `UsageError`."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise a `UsageError` with the message of the parser."""
-        found = re.match("argument (--[a-z-]+): ", message)
-        if found:
-            raise UsageError(f"{found[1]}: {message[found.end() :]}")
-        raise UsageError(f"{message}; '{COMMAND} -h' explains them")
-
-
-def count(value: str) -> int:
-    """Return a positive integer."""
-    if not re.fullmatch("[0-9]{1,10}", value) or not 1 <= int(value) <= 10**9:
-        shown = value if len(value) < 40 else f"{value[:37]}..."
-        raise argparse.ArgumentTypeError(f"'{shown}' is not a positive integer")
-    return int(value)
 
 
 def bits(value: str) -> float:
@@ -118,14 +97,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str]) -> int:
     """Print the table and return 0, or print an error and return 2."""
-    try:
-        print(answer(arguments), flush=True)
-    except UsageError as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:  # `| head` has read enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+    return run(answer, arguments)
 
 
 def answer(arguments: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from d2l import tables, wrappers
+from d2l.arguments import UsageError
 from d2l.settings import LowerBound, own_line
 
 PRECISIONS = ("float32", "bfloat16", "float16")
@@ -34,10 +35,6 @@ LEFT = 0.1  # of a card, for the framework, the driver and gaps between arrays
 # for a CPU, and the plans in plans.csv 0.3 to 0.97 times. Only a small MLP had up to
 # 16 MiB more, since products of matrices get a workspace: 32 MiB on the newest cards.
 PLAN_RATIO, WORKSPACE = 1.15, 32 * 2**20
-
-
-class UsageError(Exception):
-    """A mistake in the arguments, in one line."""
 
 
 @dataclass

@@ -59,8 +59,8 @@ ENTRANCE = (
 )
 WRONG_TOKEN = "Open the address that make live has printed last.\n"
 WRONG_ORIGIN = (
-    "This server runs code for pages of {} only. Behind a proxy, start it with the"
-    " https address that your browser shows: make live ORIGIN=https://HOST\n"
+    "This server runs code for pages of {} only. Behind a proxy, run make live with"
+    " ORIGIN and the https address up to the port; in a container, use --origin.\n"
 )
 COOKIE = "gpus-live"
 PLACE = re.compile(r"[\w-]{1,99}")

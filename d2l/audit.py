@@ -1,0 +1,133 @@
+"""Compares the book's predictions with published measurements.
+
+    from d2l import audit
+    summary = audit.summary("decode")
+    print(summary.median, summary.low, summary.high, summary.rows)
+
+A ratio is the prediction over the measurement, so a bound is beaten if it is below 1.
+Rows whose settings had to be assumed count for bounds, but not for estimates.
+"""
+
+import functools
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from d2l.predictions import KINDS, Unpredictable, predict
+from d2l.published import Row, published_rows
+
+TOLERANCE = 0.95  # a measurement beats a bound if the ratio is below
+
+
+class Outcome(NamedTuple):
+    """A row and its prediction, in the unit of `row.measured`.
+
+    `why` says why there is no prediction, or why the row does not count; '' if it does.
+    """
+
+    kind: str
+    row: Row
+    predicted: float
+    why: str = ""
+
+    @property
+    def ratio(self) -> float:
+        """Return the prediction over the measurement."""
+        return self.predicted / self.row.measured
+
+
+def outcome(name: str, row: Row) -> Outcome:
+    """Return the prediction of a kind for a row, or why there is none."""
+    kind = KINDS[name]
+    try:
+        predicted = predict(name, row)
+    except Unpredictable as error:
+        return Outcome(name, row, math.nan, str(error))
+    assumed = [column for column in row.assumed.split() if column in kind.uses]
+    if assumed and not kind.is_bound:
+        return Outcome(name, row, predicted, f"assumed: {', '.join(assumed)}")
+    return Outcome(name, row, predicted)
+
+
+@functools.cache
+def outcomes(name: str) -> tuple[Outcome, ...]:
+    """Return the outcome of each published row that a kind is about."""
+    rows = (row for row in published_rows() if row.kind == KINDS[name].kind)
+    return tuple(outcome(name, row) for row in rows)
+
+
+class Summary(NamedTuple):
+    """How well a kind predicts: ratios, and shares of the rows from 0 to 1.
+
+    `low` and `high` are the ratios that a tenth of the rows are below and above.
+    `broken` counts the measurements that beat a bound; it is None for an estimate.
+    """
+
+    kind: str
+    rows: int
+    sources: int
+    median: float
+    low: float
+    high: float
+    within_quarter: float
+    within_double: float
+    broken: int | None
+
+
+def summary(name: str, found: Iterable[Outcome] | None = None) -> Summary:
+    """Return the summary of outcomes of a kind, of all published ones by default.
+
+    Raises ValueError if none of them counts.
+    """
+    found = outcomes(name) if found is None else found
+    counted = [o for o in found if not o.why]
+    if not counted:
+        raise ValueError(f"no row of {name} has a prediction")
+    ratios = sorted(o.ratio for o in counted)
+    beaten = sum(ratio < TOLERANCE for ratio in ratios)
+    return Summary(
+        name,
+        len(ratios),
+        len({o.row.source for o in counted}),
+        quantile(ratios, 0.5),
+        quantile(ratios, 0.1),
+        quantile(ratios, 0.9),
+        _share_within(ratios, 1.25),
+        _share_within(ratios, 2),
+        beaten if KINDS[name].is_bound else None,
+    )
+
+
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """Return the value below which a share of the ordered values lies."""
+    place = share * (len(ordered) - 1)
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+
+
+def _share_within(ratios: Sequence[float], factor: float) -> float:
+    return sum(1 / factor <= ratio <= factor for ratio in ratios) / len(ratios)
+
+
+def nearest(name: str, row: Row, count: int = 5) -> list[Outcome]:
+    """Return the published outcomes of a kind whose settings are most like a row's."""
+    counted = [o for o in outcomes(name) if not o.why]
+    return sorted(counted, key=lambda o: _distance(o.row, row))[:count]
+
+
+def _distance(a: Row, b: Row) -> float:
+    """Return how different the settings of two rows are.
+
+    Another card or model counts as much as a factor of 4 in the number of bits or of
+    GPUs, and a factor of 256 in another number.
+    """
+    words = 2 * (a.card != b.card) + 2 * (a.model != b.model)
+    words += (a.split != b.split) + (a.recompute != b.recompute)
+    weights = {"bits": 1, "gpus": 1, "nbytes": 1 / 4, "adapters": 1 / 4}
+    weights |= dict.fromkeys(("micro", "length", "output"), 1 / 4)
+    pairs = {name: (getattr(a, name), getattr(b, name)) for name in weights}
+    octaves = {
+        name: abs(math.log2((1 + x) / (1 + y))) for name, (x, y) in pairs.items()
+    }
+    return words + sum(weights[name] * octaves[name] for name in weights)

@@ -1,0 +1,338 @@
+"""Predicts published measurements by the formulas that the sections and figures use.
+
+Nothing is fitted. A prediction is in the unit of `Row.measured`. A kind is a bound if
+no measurement can exceed the prediction, and an estimate otherwise.
+"""
+
+import functools
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from types import ModuleType
+
+from d2l import tables
+from d2l.bounds import bus_bandwidth, product_time, ring_time
+from d2l.language_models import LANGUAGE_SHAPES, TRANSFORMERS, Transformer
+from d2l.published import Row
+from d2l.serving import (
+    Server,
+    cache_room,
+    capacity,
+    decode_time,
+    prefill_time,
+    throughput,
+    weight_bytes,
+)
+from d2l.tables import LanguageShape
+from d2l.training_plans import (
+    RECIPES,
+    Hardware,
+    TrainingPlan,
+    fine_tuning_memory,
+    gpu_memory,
+    step_memory,
+    training_rate,
+)
+
+# TFLOP/s of the best published product of values of 16 bits, and GB/s to other machines
+# for each GPU, as in fig_plans; the H200 is taken to have the H100's.
+BEST = {
+    **{"A100": 271, "A100 40 GB": 271, "H100": 795, "H200": 795, "B200": 1745},
+    "RTX 4090": 165.8,
+}
+NETWORK = {"A100": 25, "A100 40 GB": 25, "RTX 4090": 3}
+USUAL_NETWORK = 50
+# What all-reduces of PyTorch reach between RTX 4090s, which have no NVLink.
+WITHIN = {"RTX 4090": 11.15}
+# The seconds of a message in fig_collectives: by NVLink, PCIe and the network.
+NVLINK_LATENCY, PCIE_LATENCY, NETWORK_LATENCY = 3.4e-6, 5.7e-6, 9.6e-6
+ALL_REDUCE = 10e-6  # the seconds of an all-reduce in a layer, in sec_gpu_inference
+PEAK_SHARE = 0.4  # of the rate of a data sheet, in sec_does_it_fit
+MACHINE = 8  # GPUs of a machine
+RECORDED = ("BERT-large", "GPT-2 124M", "ResNet-50")  # models of d2l.recorded_steps
+
+
+class Unpredictable(ValueError):
+    """The book lacks a formula or a number that a prediction needs."""
+
+
+@functools.cache
+def _data(card: str) -> dict[str, float]:
+    """Return the properties of a card in cards.csv; raise Unpredictable without any."""
+    try:
+        return tables.card_data(card)
+    except ValueError:
+        raise Unpredictable(f"cards.csv has no {card}") from None
+
+
+def _card(row: Row, *properties: str) -> list[float]:
+    """Return properties of the row's card in bytes, B/s or FLOP/s."""
+    scales = {"memory": 1.0, "bandwidth": 1e9, "pcie": 1e9, "nvlink": 1e9}
+    data = _data(row.card)
+    if "advertised" in data:
+        data = {"memory": 1e9 * data["advertised"], **data}
+    try:
+        return [data[name] * scales.get(name, 1e12) for name in properties]
+    except KeyError as error:
+        raise Unpredictable(f"cards.csv has no {error} of the {row.card}") from None
+
+
+def _rate(row: Row) -> str:
+    """Return the name of the property that has the rate of the row's products."""
+    names = {16.0: "tensor16", 8.0: "fp8", 4.0: "fp4"}
+    if row.bits not in names:
+        raise Unpredictable(f"no card has a rate of products in {row.bits:g} bits")
+    return names[row.bits]
+
+
+def _transformer(row: Row) -> Transformer:
+    if row.model not in TRANSFORMERS:
+        raise Unpredictable(f"the sizes of {row.model} are not in the library")
+    return TRANSFORMERS[row.model]
+
+
+def _shape(row: Row) -> LanguageShape:
+    if row.model not in LANGUAGE_SHAPES:
+        raise Unpredictable(f"the shape of {row.model} is not in the library")
+    return LANGUAGE_SHAPES[row.model]
+
+
+# Training
+
+
+def plan_of(row: Row, recompute: str) -> TrainingPlan:
+    """Return the plan of a row; fig_plans has no selective recomputation."""
+    groups = row.groups
+    recipe = row.recipe or "bfloat16"
+    if recipe not in RECIPES:
+        raise Unpredictable(f"a plan knows the recipes {', '.join(RECIPES)}")
+    shared = groups["tensor"] * groups["context"] * groups["pipeline"]
+    return TrainingPlan(
+        _transformer(row),
+        row.batch or row.micro * max(1, row.gpus // shared),
+        row.micro,
+        row.length,
+        row.gpus,
+        groups["tensor"],
+        groups["context"],
+        groups["pipeline"],
+        zero=groups["zero"],
+        recipe=recipe,
+        optimizer="adam" if row.optimizer in ("", "host") else row.optimizer,
+        recompute=recompute,
+        loss=row.loss or "whole",
+    )
+
+
+def plans_of(row: Row) -> list[TrainingPlan]:
+    """Return one plan, or two whose mean counts if every second layer is recomputed."""
+    choices = {"half": ("none", "full"), "full": ("full",)}
+    return [plan_of(row, each) for each in choices.get(row.recompute, ("none",))]
+
+
+def hardware_of(card: str) -> Hardware:
+    """Return the hardware of fig_plans; raise Unpredictable without a best product."""
+    if card not in BEST:
+        raise Unpredictable(f"no best published product of the {card}")
+    within = WITHIN.get(card) or _data(card).get("nvlink")
+    if within is None:
+        raise Unpredictable(f"cards.csv has no 'nvlink' of the {card}")
+    between = NETWORK.get(card, USUAL_NETWORK)
+    return Hardware(1e12 * BEST[card], 1e9 * within, 1e9 * between, MACHINE)
+
+
+def _training(row: Row) -> float:
+    if row.bits != 16:
+        raise Unpredictable("no best published product in 8 bits")
+    hardware = hardware_of(row.card)
+    rates = [training_rate(plan, hardware) for plan in plans_of(row)]
+    return len(rates) / sum(1 / rate for rate in rates)
+
+
+def _peak_share(row: Row) -> float:
+    (rate,) = _card(row, _rate(row))
+    return PEAK_SHARE * rate / _transformer(row).training_flops(row.length)
+
+
+def memory_of(row: Row, plan: TrainingPlan) -> float:
+    """Return the bytes of a GPU, without an optimizer whose state is on the host."""
+    size = gpu_memory(plan) if plan.gpus > 1 else step_memory(plan)
+    return sum(size.values()) - (size["optimizer"] if row.optimizer == "host" else 0)
+
+
+def _memory(row: Row) -> float:
+    sizes = [memory_of(row, plan) for plan in plans_of(row)]
+    return sum(sizes) / len(sizes)
+
+
+def _fine_tuning(row: Row) -> float:
+    return fine_tuning_memory(plans_of(row)[0], row.bits, row.adapters)
+
+
+# Steps that PyTorch records
+
+
+def _recorded(row: Row) -> ModuleType:
+    """Return the module of recorded steps; raise Unpredictable without PyTorch."""
+    if row.model not in RECORDED:
+        raise Unpredictable(f"the models are {', '.join(RECORDED)}")
+    try:
+        return importlib.import_module("d2l.recorded_steps")
+    except ImportError:
+        raise Unpredictable("PyTorch is not installed") from None
+
+
+def _step(row: Row) -> float:
+    full = "tf32" if row.recipe == "tf32" else "fp32"
+    _card(row, "tensor16", full, "bandwidth")
+    return _recorded(row).step_rate(row)
+
+
+def _step_memory(row: Row) -> float:
+    return _recorded(row).peak_memory(row)
+
+
+# Generating text
+
+
+def _generation(row: Row) -> float:
+    shape = _shape(row)
+    return weight_bytes(shape, row.bits) + tables.cache_bytes(shape, row.length)
+
+
+def _decode(row: Row) -> float:
+    (bandwidth,) = _card(row, "bandwidth")
+    shape = _shape(row)
+    tensor = row.gpus if row.split != "layers" else 1
+    seconds = decode_time(shape, row.length, row.bits, tensor * bandwidth)
+    # Each layer adds up results twice.
+    return 1 / (seconds + (2 * shape.layers * ALL_REDUCE if tensor > 1 else 0))
+
+
+def _prefill(row: Row) -> float:
+    rate, bandwidth = _card(row, "tensor16", "bandwidth")
+    return row.length / prefill_time(_shape(row), row.length, row.bits, rate, bandwidth)
+
+
+def server_of(row: Row) -> Server:
+    """Return the server of a row: the sum of its cards, with caches of 8 bits."""
+    properties = _card(row, "memory", "bandwidth", _rate(row))
+    memory, bandwidth, rate = (row.gpus * each for each in properties)
+    bits = row.bits, min(row.bits, 8)
+    tokens = row.length, row.output
+    return Server(_shape(row), memory, bandwidth, rate, *bits, *tokens)
+
+
+def _serving(row: Row) -> float:
+    server = server_of(row)
+    return throughput(server, max(1, capacity(server)))
+
+
+def _cache(row: Row) -> float:
+    (memory,) = _card(row, "memory")
+    shape = _shape(row)
+    room = cache_room(shape, row.gpus * memory, row.bits)
+    return max(0.0, room) / tables.cache_bytes(shape, 1)
+
+
+# Single operations
+
+
+def ring_of(row: Row) -> tuple[float, float]:
+    """Return the latency and the bandwidth of the ring of a row."""
+    data = _data(row.card)
+    if "nvlink" not in data and "pcie" not in data:
+        raise Unpredictable(f"cards.csv has no links of the {row.card}")
+    link, latency = 1e9 * data.get("nvlink", 0), NVLINK_LATENCY
+    if not link:
+        link, latency = 1e9 * data["pcie"], PCIE_LATENCY
+    if row.gpus > MACHINE:  # all GPUs of a machine send to the next one
+        network = MACHINE * 1e9 * NETWORK.get(row.card, USUAL_NETWORK)
+        link, latency = min(link, network), NETWORK_LATENCY
+    return latency, link
+
+
+def _all_reduce(row: Row) -> float:
+    seconds = ring_time(row.nbytes, row.gpus, *ring_of(row))
+    return bus_bandwidth(row.nbytes, seconds, row.gpus)
+
+
+def _product(row: Row) -> float:
+    rate, bandwidth = _card(row, _rate(row), "bandwidth")
+    if not row.model:  # the best of many shapes
+        return rate
+    rows, columns, inner = (int(n) for n in row.model.split(" x "))
+    seconds = product_time((rows, inner, columns), row.bits / 8, rate, bandwidth)
+    return 2 * rows * inner * columns / seconds
+
+
+def _bandwidth(row: Row) -> float:
+    return _card(row, "bandwidth")[0]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of prediction.
+
+    `kind` are the rows that it is about, `formula` says where the book has it, `uses`
+    are the columns that it reads, and `predict` returns the prediction for a row. A
+    kind that `needs` a framework takes seconds for a row.
+    """
+
+    kind: str
+    is_bound: bool
+    formula: str
+    uses: tuple[str, ...]
+    predict: Callable[[Row], float]
+    needs: str = ""
+
+
+_PLAN = "model batch micro length recipe recompute loss split"
+KINDS = {
+    name: Kind(kind, is_bound, formula, tuple(uses.split()), predict)
+    for name, kind, is_bound, formula, uses, predict in (
+        ("training", "training", True, "step of a plan in Model Parallelism",
+         f"{_PLAN} card gpus", _training),
+        ("peak-share", "training", False, "40 percent of the peak in Does It Fit",
+         "model length card bits", _peak_share),
+        ("memory", "memory", False, "plan in Model Parallelism, or timeline in Memory",
+         f"{_PLAN} gpus optimizer", _memory),
+        ("fine-tuning", "fine-tuning", False, "LoRA in Fine-Tuning",
+         "model bits micro length adapters recompute loss", _fine_tuning),
+        ("generation", "generation", False, "python -m d2l memory --generate",
+         "model bits length", _generation),
+        ("decode", "decode", True, "bytes of a token in Inference",
+         "model card gpus bits length split", _decode),
+        ("prefill", "prefill", True, "prompt in Inference",
+         "model card bits length", _prefill),
+        ("serving", "serving", True, "server in Inference",
+         "model card gpus bits length output split", _serving),
+        ("cache", "cache", True, "users of a card in Inference",
+         "model card gpus bits split", _cache),
+        ("all-reduce", "all-reduce", False, "ring_time in Sharing a Step among GPUs",
+         "card gpus nbytes", _all_reduce),
+        ("product", "product", True, "roofline in Performance",
+         "model card bits", _product),
+        ("step", "step", True, "recorded operations in Faster Training",
+         "model card batch micro recipe recompute optimizer", _step),
+        ("step-memory", "step-memory", False, "predict_memory in Memory",
+         "model micro recipe recompute", _step_memory),
+        ("bandwidth", "bandwidth", True, "data sheet of the card",
+         "card", _bandwidth),
+    )
+}  # fmt: skip
+for _name in "step", "step-memory":
+    KINDS[_name] = replace(KINDS[_name], needs="PyTorch")
+
+
+def predict(name: str, row: Row) -> float:
+    """Return the prediction of a kind for a row, in the unit of `row.measured`.
+
+    Raises Unpredictable if the book lacks a formula or a number that it needs.
+    """
+    try:
+        return KINDS[name].predict(row)
+    except Unpredictable:
+        raise
+    except ValueError as error:  # the plan is not possible
+        raise Unpredictable(str(error)) from None

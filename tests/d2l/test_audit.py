@@ -1,0 +1,375 @@
+"""The book's predictions, held against the measurements in published.csv.
+
+No framework computes anything here: the last tests compare the formulas with those of
+the libraries.
+"""
+
+import csv
+import math
+
+import audit_quantiles
+import pytest
+
+from d2l import (
+    audit,
+    bounds,
+    predictions,
+    published,
+    serving,
+    tables,
+    training_plans,
+)
+from d2l.predictions import KINDS
+
+pytestmark = pytest.mark.shared
+
+
+@pytest.fixture
+def fresh():
+    """Forget the outcomes before and after a test that changes a formula."""
+    audit.outcomes.cache_clear()
+    yield
+    audit.outcomes.cache_clear()
+
+
+QUICK = [name for name, kind in KINDS.items() if not kind.needs]
+
+
+def counted(name):
+    return [each for each in audit.outcomes(name) if not each.why]
+
+
+def check_bounds():
+    """No measurement beats a bound by more than 5 percent."""
+    beaten = [
+        (each.row.id, round(each.ratio, 3))
+        for name in QUICK
+        for each in counted(name)
+        if KINDS[name].is_bound and each.ratio < audit.TOLERANCE
+    ]
+    assert not beaten
+
+
+def check_quantiles():
+    """No quantile of a kind differs from the stored one by more than 2 percent."""
+    stored, found = audit_quantiles.stored(), audit_quantiles.measured()
+    for name, rows, *ratios in found:
+        how = f"{name}: if a better formula moved it, see {audit_quantiles.FILE.name}"
+        assert int(rows) == stored[name][0], how
+        near = pytest.approx(stored[name][1:], rel=0.02)
+        assert [float(ratio) for ratio in ratios] == near, how
+
+
+def test_no_measurement_beats_a_bound():
+    check_bounds()
+
+
+def test_predictions_are_as_good_as_they_were():
+    assert [*audit_quantiles.stored()] == QUICK
+    check_quantiles()
+
+
+def wrap(module, name, change):
+    """Return a fault: the module, a function of it, and the function changed."""
+    original = getattr(module, name)
+    return module, name, lambda *given, **named: change(original(*given, **named))
+
+
+THROUGHPUT, CACHE_ROOM = serving.throughput, serving.cache_room
+
+
+def without(role):
+    return lambda sizes: sizes | {role: 0}
+
+
+FAULTS = {
+    "a doubled cache": wrap(tables, "cache_bytes", lambda size: 2 * size),
+    "a forgotten key or value": wrap(tables, "cache_bytes", lambda size: size / 2),
+    "all parameters in each token": wrap(tables, "read_params", lambda n: 1.05 * n),
+    "a forgotten gradient": wrap(training_plans, "per_parameter", without("gradients")),
+    "a forgotten state": wrap(training_plans, "per_parameter", without("optimizer")),
+    "activations of 8 bits": wrap(
+        training_plans, "kept_per_token", lambda size: size / 2
+    ),
+    "FLOPs of the forward pass alone": wrap(
+        training_plans, "step_flops", lambda flops: flops / 3
+    ),
+    "a multiplication and an addition as one": wrap(
+        training_plans, "step_flops", lambda flops: flops / 2
+    ),
+    "links in bits": wrap(
+        training_plans, "links", lambda link: {k: x / 8 for k, x in link.items()}
+    ),
+    "FLOPs without the backward pass": wrap(
+        predictions.Transformer, "training_flops", lambda flops: flops / 3
+    ),
+    "a latency in milliseconds": (predictions, "NVLINK_LATENCY", 3.4e-3),
+    "a free all-reduce": (predictions, "ALL_REDUCE", 0),
+    "a ring that sends once": wrap(predictions, "ring_time", lambda s: s / 2),
+    "a product of half the FLOPs": wrap(predictions, "product_time", lambda s: 2 * s),
+    "GB as GiB": (published, "SCALES", published.SCALES | {"GiB": 1e9}),
+    "weights without the embedding": wrap(
+        serving, "weight_bytes", lambda size: 0.95 * size
+    ),
+    "embeddings in 4 bits": wrap(
+        training_plans, "quantized_bytes", lambda size: 0.95 * size
+    ),
+    "adapters with 32 bytes each": wrap(
+        predictions, "fine_tuning_memory", lambda size: 1.05 * size
+    ),
+    "a prompt at twice the rate": wrap(predictions, "prefill_time", lambda s: s / 2),
+    "a server without prompts": (
+        predictions,
+        "throughput",
+        lambda server, users: THROUGHPUT(server._replace(input=0), users),
+    ),
+    "users of all of the memory": (
+        predictions,
+        "cache_room",
+        lambda shape, memory, bits: CACHE_ROOM(shape, memory, bits, 1),
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_in_a_formula_is_found(fault, fresh, monkeypatch):
+    monkeypatch.setattr(*FAULTS[fault])
+    for module in (predictions, serving, training_plans):
+        original = FAULTS[fault][1]  # a module may have imported the name
+        if FAULTS[fault][0] is not module and hasattr(module, original):
+            monkeypatch.setattr(module, original, FAULTS[fault][2])
+    with pytest.raises(AssertionError):
+        check_bounds()
+        check_quantiles()
+
+
+# The statistics
+
+
+def test_a_quantile_is_between_the_values_around_it():
+    assert [audit.quantile([1, 2, 4], share) for share in (0, 0.5, 0.75, 1)] == [
+        1,
+        2,
+        3,
+        4,
+    ]
+
+
+def row(**changes):
+    cells = {"id": "mine", "kind": "decode", "model": "Llama 3 8B", "card": "H100"}
+    cells |= {"gpus": "1", "bits": "16", "value": "100", "unit": "tokens/s"}
+    return published.row_from(cells | changes)
+
+
+def test_the_summary_of_a_few_rows():
+    found = [audit.outcome("decode", row(value=str(value))) for value in (50, 100, 200)]
+    summary = audit.summary("decode", found)
+    (most,) = {each.predicted for each in found}
+    assert most == pytest.approx(1 / (2 * 7.50e9 / 3352.32e9))
+    assert summary.median == pytest.approx(most / 100)
+    assert (summary.rows, summary.sources, summary.within_double) == (3, 1, 1 / 3)
+    assert summary.broken == 0
+    beaten = audit.summary("decode", [audit.outcome("decode", row(value="240"))])
+    assert (beaten.broken, beaten.within_quarter) == (1, 1)
+
+
+def test_an_assumed_setting_counts_for_bounds_only_and_only_if_it_is_used():
+    given = {"kind": "training", "micro": "1", "length": "8192", "unit": "tokens/s/GPU"}
+    assumed = row(**given, assumed="recompute")
+    assert audit.outcome("training", assumed).why == ""
+    assert audit.outcome("peak-share", assumed).why == ""
+    short = row(**given, assumed="length")
+    assert audit.outcome("peak-share", short).why == "assumed: length"
+
+
+def test_a_row_without_a_prediction_says_why():
+    assert "no X100" in audit.outcome("decode", row(card="X100")).why
+    assert "Llama 9" in audit.outcome("decode", row(model="Llama 9")).why
+    with pytest.raises(ValueError, match="no row of decode has a prediction"):
+        audit.summary("decode", [audit.outcome("decode", row(card="X100"))])
+
+
+def test_a_cell_that_is_no_number_is_named():
+    with pytest.raises(ValueError, match="mine: gpus is not a number: 'many'"):
+        row(gpus="many")
+
+
+def test_the_nearest_rows_have_the_card_and_the_model():
+    first, *_ = audit.nearest("decode", row(card="A100", bits="8"))
+    assert (first.row.card, first.row.model) == ("A100", "Llama 3 8B")
+
+
+# One arithmetic
+
+
+def test_rings_and_products_are_those_of_the_library(d2l):
+    for each in published.published_rows():
+        if each.kind == "all-reduce":
+            given = each.nbytes, each.gpus, 3.4e-6, 450e9
+            assert bounds.ring_time(*given) == d2l.ring_time(*given)
+        elif each.kind == "product" and each.model and each.bits == 16:
+            m, n, k = (int(size) for size in each.model.split(" x "))
+            machine = d2l.Machine("x", {"float16": 9e14}, 3e12)
+            nbytes = 2 * (m * k + k * n + m * n)
+            expected = machine.bound(2 * m * n * k, nbytes, "float16")
+            found = bounds.product_time((m, k, n), 2, 9e14, 3e12)
+            assert math.isclose(found, expected)
+
+
+def test_weights_are_those_of_the_memory_command(capsys):
+    from d2l import __main__ as command
+
+    rows = [row for row in published.published_rows() if row.kind == "generation"]
+    for each in rows:
+        shape = predictions.LANGUAGE_SHAPES[each.model]
+        sizes = f"{shape.layers},{shape.kv_heads},{shape.head_size},{shape.params:.0f}"
+        given = ["model", "--generate", "1", "--shape", sizes]
+        assert command.main(["memory", *given, "--weight-bits", str(each.bits)]) == 0
+        weights, *_ = capsys.readouterr().out.splitlines()
+        mib = float(weights.split()[1].replace(",", ""))
+        found = predictions.predict("generation", each)
+        assert found / 2**20 == pytest.approx(mib, abs=0.01)
+
+
+def test_sizes_agree_with_the_shapes_of_the_sections():
+    for name, shape in tables.SHAPES.items():
+        if name in predictions.TRANSFORMERS:
+            found = predictions.TRANSFORMERS[name].shape
+            assert found.params == pytest.approx(shape.params, rel=0.005)
+            assert found.active == pytest.approx(shape.active, rel=0.005)
+            assert found[2:6] == shape[2:6]
+
+
+# python -m d2l audit
+
+
+@pytest.fixture
+def run(capsys):
+    """Return what the command prints, after its exit status has been checked."""
+    from d2l import __main__ as command
+
+    def printed(*arguments, status=0):
+        assert command.main(["audit", *arguments]) == status
+        out, err = capsys.readouterr()
+        return err if status else out
+
+    return printed
+
+
+def test_the_table_has_a_line_for_each_kind(run):
+    lines = run().splitlines()
+    assert [line.split()[0] for line in lines[1 : 1 + len(QUICK)]] == QUICK
+    decode = audit.summary("decode")
+    (line,) = (line for line in lines if line.startswith("decode"))
+    assert line.split()[1:4] == [
+        str(decode.rows),
+        str(decode.sources),
+        f"{decode.median:.2f}",
+    ]
+
+
+def test_the_rows_of_a_kind_begin_with_the_worst(run):
+    lines = run("decode").splitlines()
+    ratios = [float(line.split()[0]) for line in lines[2 : 2 + len(counted("decode"))]]
+    assert ratios == sorted(ratios, key=lambda r: -max(r, 1 / r))
+
+
+def test_a_card_restricts_table_and_rows(run):
+    assert "serving" not in run("--card", "RTX 4090")
+    rows = [
+        line
+        for line in run("--rows", "--card", "RTX 4090").splitlines()
+        if "/s" in line
+    ]
+    assert rows and all("RTX 4090" in line for line in rows)
+
+
+def test_csv_has_all_rows_and_columns(run):
+    found = list(csv.DictReader(run("--csv").splitlines()))
+    kinds = [KINDS[name].kind for name in QUICK]
+    rows = [row for row in published.published_rows() for k in kinds if k == row.kind]
+    assert len(found) == len(rows)
+    assert {*published.COLUMNS, "predicted", "ratio", "left_out"} <= found[0].keys()
+    assert all(row["predicted"] or row["left_out"] for row in found)
+
+
+MINE = ["--mine", "decode", "Llama 3 8B", "--card", "RTX 4090", "--bits", "4"]
+
+
+def test_a_measurement_of_ones_own_stands_beside_its_prediction(run):
+    text = run(*MINE, "--value", "130")
+    most = 1 / (7.50e9 * 4 / 8 / 1008e9)
+    assert f"at most {most:.1f} tokens/s" in text
+    assert f"predicted / measured: {most / 130:.2f}; published: " in text
+    assert "RTX 4090" in text.partition("nearest")[2]
+    assert "beats the bound" not in text
+    assert "beats the bound" in run(*MINE, "--value", "300")
+
+
+MISTAKES = [
+    (["decod"], "'decod' is not a kind; write decode"),
+    (["--card", "H10"], "--card: 'H10' has no rows; H100"),
+    (["--value", "3"], "--value: only a measurement of your own has it; add --mine"),
+    (["decode", "Llama 3 8B"], "Llama 3 8B: only a measurement of your own has it"),
+    (["serving", "--card", "RTX 4090"], "--card: no row of serving is about the RTX"),
+    (["--rows", "--csv"], "--csv: not allowed with argument --rows"),
+    (["--rwos"], "unrecognized arguments: --rwos; 'python -m d2l audit -h' explains"),
+    (["--mine"], "--mine: say which kind: training, "),
+    (["--mine", "decode"], "--mine decode needs --value; add it"),
+    (["--mine", "decode", "--value", "3"], "--mine decode needs a MODEL; add it"),
+    ([*MINE, "--value", "fast"], "--value: write a number from 1e-09 to 1e+15, not f"),
+    ([*MINE, "--value", "nan"], "--value: write a number from 1e-09 to 1e+15, not nan"),
+    ([*MINE, "--value", "3", "--gpus", "0"], "--gpus: '0' is not a positive integer"),
+    ([*MINE, "--value", "3", "--unit", "GB"], "--unit: decode is in tokens/s"),
+    ([*MINE, "--value", "3", "--output", "3"], "--output does not apply to decode"),
+    ([*MINE, "--value", "3", "--split", "ten"], "--split: 'ten' is not a way to share"),
+    (
+        ["--mine", "decode", "Llama 3 8", "--card", "H100", "--value", "3"],
+        "'Llama 3 8' has no known sizes; write Llama 3 8B or ",
+    ),
+    (
+        ["--mine", "decode", "Llama 3 8B", "--card", "H10", "--value", "3"],
+        "--card: 'H10' is not in cards.csv; write H100",
+    ),
+    (
+        ["--mine", "generation", "Llama 3 8B", "--gpus", "2", "--value", "3"],
+        "--gpus does not apply to generation; leave it out",
+    ),
+    (
+        ["--mine", "prefill", "Llama 3 8B", "--card", "P100", "--length", "9",
+         "--value", "3"],
+        "prefill cannot be predicted: cards.csv has no 'tensor16' of the P100",
+    ),
+    (
+        ["--mine", "product", "3x3", "--card", "H100", "--value", "3"],
+        "'3x3' is not the sizes of a product such as '4096 x 4096 x 4096'",
+    ),
+    (
+        [*["--mine", "training", "Llama 3 8B", "--card", "H100", "--micro", "1"],
+         *["--length", "8192", "--value", "3", "--gpus", "8", "--split", "tensor 3"]],
+        "training cannot be predicted: 8 GPUs cannot form groups of 3",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments, message", MISTAKES)
+def test_a_mistake_is_one_line(run, arguments, message):
+    error = run(*arguments, status=2)
+    assert error.startswith(f"error: {message}") and error.count("\n") == 1
+
+
+def test_every_kind_can_be_compared(run):
+    settings = {
+        "--card": "H100", "--gpus": "2", "--micro": "1", "--length": "512",
+        "--output": "64", "--nbytes": "1e6", "--adapters": "1000",
+    }  # fmt: skip
+    from d2l.audit_command import NEEDED
+
+    for name in QUICK:
+        needed = NEEDED[name]
+        model = "512 x 512 x 512" if name == "product" else "Llama 3 8B"
+        given = [model] if "model" in needed else []
+        for option, value in settings.items():
+            if option[2:] in needed:
+                given += [option, value]
+        assert "predicted / measured" in run("--mine", name, *given, "--value", "1")

@@ -1,0 +1,47 @@
+"""Published steps of BERT-large, GPT-2 and ResNet-50, predicted by the library."""
+
+import pytest
+
+from d2l import audit, predictions, recorded_steps
+from d2l import torch as d2l
+from d2l.published import published_rows
+
+pytestmark = pytest.mark.slow
+
+
+def test_no_published_step_beats_the_bounds_of_its_operations():
+    found = audit.outcomes("step")
+    assert not [each.why for each in found if each.why]
+    summary = audit.summary("step", found)
+    assert (summary.rows, summary.sources, summary.broken) == (15, 3, 0)
+    assert summary.median == pytest.approx(1.5, rel=0.1)
+
+
+def test_predicted_peaks_are_near_the_published_ones():
+    summary = audit.summary("step-memory")
+    assert summary.rows == 4
+    assert 0.6 < summary.low < summary.median < summary.high < 1.05
+
+
+def test_a_forgotten_backward_pass_is_found(monkeypatch):
+    (row,) = (r for r in published_rows() if r.id == "dle-resnet50-v100-float16")
+    whole = predictions.predict("step", row)
+    record = recorded_steps._recorded
+    monkeypatch.setattr(
+        recorded_steps, "_recorded", lambda function: record(function)[::3]
+    )
+    assert predictions.predict("step", row) > 2 * whole
+
+
+def test_resnet_has_the_published_number_of_parameters():
+    model = recorded_steps.ResNet50()
+    assert sum(p.numel() for p in model.parameters()) == 25_557_032
+
+
+def test_products_are_those_of_the_model():
+    (row,) = (r for r in published_rows() if r.id == "hf-bert-vanilla-step")
+    flops = sum(op.flops for op in recorded_steps.operations(row))
+    # 2 FLOPs for each weight of 24 layers and token forward, 4 backward; attention too
+    weights, pairs = 24 * 12 * 1024**2, 24 * 2 * 512 * 1024
+    assert flops == pytest.approx(6 * 4 * 512 * (weights + pairs), rel=0.02)
+    assert isinstance(recorded_steps.machine_of("V100", "float32"), d2l.Machine)

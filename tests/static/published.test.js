@@ -1,0 +1,91 @@
+/* The figures compute what the library computes, for all published measurements. */
+"use strict";
+
+const assert = require("node:assert/strict");
+const { test } = require("node:test");
+
+const { load, library, figures, close, sum } = require("./support.js");
+
+const parallel = load("parallel-arithmetic");
+const memory = load("memory-arithmetic");
+const inference = load("inference-arithmetic");
+const collective = load("collective-arithmetic");
+const performance = load("performance-arithmetic");
+const { plans, servers, decodes, rings, products, hardware } = library.published;
+const EXACT = { rel: 1e-9 };
+
+/** Compare numbers by their names, and by nothing but those that are expected. */
+const alike = (found, expected, what) => {
+  for (const [name, x] of Object.entries(expected))
+    close(found[name], x, EXACT, `${what}: ${name}`);
+};
+
+test("a plan takes the time that the library predicts", () => {
+  assert.ok(plans.length > 300);
+  for (const { plan, hardware: links, times, rate } of plans) {
+    const step = parallel.planStep(plan, links);
+    const what = JSON.stringify(plan);
+    alike(step.times, times, what);
+    close(step.tokens, rate, EXACT, what);
+  }
+});
+
+test("a GPU of a plan takes the memory that the library predicts", () => {
+  for (const { plan, params, hardware: links, memory: bytes } of plans) {
+    const what = JSON.stringify(plan);
+    close(parallel.countParameters(plan), params, EXACT, what);
+    alike(parallel.planStep(plan, links).memory, bytes, what);
+  }
+});
+
+test("a step on one GPU takes the memory that the library predicts", () => {
+  for (const { plan, alone, kept } of plans) {
+    const one = { ...plan, batch: plan.micro, parts: 1, gpus: 1, sharded: "all" };
+    const what = JSON.stringify(one);
+    const peak = memory.peak(memory.timeline(one));
+    close(memory.total(peak), sum(Object.values(alone)), EXACT, what);
+    alike(peak, alone, what);
+    const layer = { gpt: memory.gptLayer, llama: memory.llamaLayer }[plan.kind];
+    const { numbers } = memory.RECIPES[plan.recipe];
+    close(layer({ ...plan, numbers }), kept, EXACT, what);
+  }
+});
+
+test("a server has the users and the throughput that the library predicts", () => {
+  for (const { server, users, throughput } of servers) {
+    assert.equal(inference.capacity(server), users);
+    close(inference.step(server, Math.max(1, users)).throughput, throughput, EXACT);
+  }
+});
+
+test("a token reads the bytes that the library predicts", () => {
+  for (const { model, before, bits, nbytes } of decodes) {
+    const weights = (inference.readParams(model, 1) * bits) / 8;
+    close(weights + inference.cacheBytes(model, before), nbytes, EXACT);
+  }
+});
+
+test("a ring takes the time that the library predicts", () => {
+  for (const { ring, time, bus } of rings) {
+    const run = collective.run({ ...ring, algorithm: "ring", slow: -1, factor: 1 });
+    close(run.time, time, EXACT);
+    close(collective.busBandwidth(ring.bytes, run.time, ring.n), bus, EXACT);
+  }
+});
+
+test("a product takes the time that the library predicts", () => {
+  const machine = { rate: 800e12, bandwidth: 2e12, overhead: 0 };
+  for (const { product, time } of products)
+    close(performance.bound(machine, performance.product(product, 2)).time, time, EXACT);
+});
+
+test("the library has the hardware of the figure of plans", () => {
+  for (const { name, rate, within, network } of Object.values(figures.plans.CARDS))
+    alike(hardware[name], { rate: 1e12 * rate, within: 1e9 * within, between: 1e9 * network }, name);
+});
+
+test("the latencies of rings are those of the figure of collectives", () => {
+  const { MACHINES } = figures.collectives;
+  const latency = (name) => 1e-6 * MACHINES[name].settings.latency;
+  close(["nvlink", "pcie", "network"].map(latency), library.latencies, EXACT);
+});

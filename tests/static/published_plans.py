@@ -1,0 +1,135 @@
+"""What the library predicts for the rows of published.csv, for the figures' tests."""
+
+import dataclasses
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from d2l import bounds, predictions, serving, tables
+from d2l import training_plans as training
+from d2l.language_models import TRANSFORMERS
+from d2l.published import Row, published_rows
+
+USUAL = training.Hardware(800e12, 450e9, 50e9)
+KINDS = ("training", "memory", "fine-tuning")
+
+
+def published() -> dict[str, Any]:
+    """Return the arguments and results of the library's formulas, by formula."""
+    rows = published_rows()
+    plans = [
+        plan for row in rows if row.kind in KINDS for plan in predictions.plans_of(row)
+    ]
+    return {
+        "hardware": {
+            card: predictions.hardware_of(card)._asdict()
+            for card in predictions.BEST
+            if "nvlink" in tables.card_data(card) or card in predictions.WITHIN
+        },
+        "plans": [planned(plan) for plan in [*plans, *random_plans()]],
+        "servers": [served(row) for row in rows if row.kind == "serving"],
+        "decodes": [decoded(row) for row in rows if row.kind == "decode"],
+        "rings": [rung(row) for row in rows if row.kind == "all-reduce"],
+        "products": list(products(rows)),
+    }
+
+
+def random_plans(count: int = 200) -> Iterator[training.TrainingPlan]:
+    """Yield plans with the choices that no published row makes."""
+    choose = random.Random(0)
+    while count:
+        plan = training.TrainingPlan(
+            choose.choice(list(TRANSFORMERS.values())),
+            batch=choose.choice([64, 256, 1024]),
+            micro=choose.choice([1, 2, 8]),
+            length=choose.choice([512, 4096]),
+            gpus=choose.choice([1, 8, 64, 256]),
+            tensor=choose.choice([1, 2, 8]),
+            context=choose.choice([1, 2]),
+            pipeline=choose.choice([1, 2, 4]),
+            interleave=choose.choice([1, 2]),
+            zero=choose.randrange(4),
+            recipe=choose.choice(list(training.RECIPES)),
+            optimizer=choose.choice(["adam", "adam8", "sgd"]),
+            recompute=choose.choice(["none", "attention", "full"]),
+            loss=choose.choice(["whole", "chunks"]),
+            attention=choose.choice(["fused", "plain"]),
+            dropout=choose.choice([False, True]),
+            sequence=choose.choice([False, True]),
+            overlap=choose.choice([False, True]),
+        )
+        if not plan.problem():
+            count -= 1
+            yield plan
+
+
+def planned(plan: training.TrainingPlan) -> dict[str, Any]:
+    """Return a plan with the figures' names, and what the library says of it."""
+    sizes = dataclasses.asdict(plan.model)
+    sizes["keyHeads"] = sizes.pop("kv_heads")
+    given = dataclasses.asdict(plan) | sizes | {"expert": 1, "hybrid": False}
+    del given["model"]
+    alone = dataclasses.replace(plan, gpus=1, tensor=1, context=1, pipeline=1)
+    alone = dataclasses.replace(alone, batch=plan.micro)
+    return {
+        "plan": given,
+        "params": plan.model.params,
+        "hardware": USUAL._asdict(),
+        "times": training.step_times(plan, USUAL)._asdict(),
+        "rate": training.training_rate(plan, USUAL),
+        "memory": training.gpu_memory(plan),
+        "alone": training.step_memory(alone),
+        "kept": training.kept_per_token(plan),
+    }
+
+
+def figures_shape(shape: tables.LanguageShape) -> dict[str, Any]:
+    """Return a shape with the figures' names."""
+    named = shape._asdict()
+    return named | {"kvHeads": named["kv_heads"], "headSize": named["head_size"]}
+
+
+def served(row: Row) -> dict[str, Any]:
+    """Return a server with the figures' names, its users and its throughput."""
+    server = predictions.server_of(row)
+    users = serving.capacity(server)
+    card = {name: getattr(server, name) for name in ("memory", "bandwidth", "rate")}
+    return {
+        "server": {"model": figures_shape(server.shape), "card": card}
+        | {"bits": server.bits, "cacheBits": server.cache_bits}
+        | {"input": server.input, "output": server.output},
+        "users": users,
+        "throughput": serving.throughput(server, max(1, users)),
+    }
+
+
+def decoded(row: Row) -> dict[str, Any]:
+    """Return a model and a cache, and the bytes that a token of one user reads."""
+    shape = predictions.LANGUAGE_SHAPES[row.model]
+    return {
+        "model": figures_shape(shape),
+        "before": row.length,
+        "bits": row.bits,
+        "nbytes": serving.decode_time(shape, row.length, row.bits, 1),
+    }
+
+
+def rung(row: Row) -> dict[str, Any]:
+    """Return an all-reduce, its time and its bus bandwidth."""
+    latency, bandwidth = predictions.NVLINK_LATENCY, 450e9
+    seconds = bounds.ring_time(row.nbytes, row.gpus, latency, bandwidth)
+    return {
+        "ring": {"n": row.gpus, "bytes": row.nbytes}
+        | {"latency": latency, "bandwidth": bandwidth},
+        "time": seconds,
+        "bus": bounds.bus_bandwidth(row.nbytes, seconds, row.gpus),
+    }
+
+
+def products(rows: tuple[Row, ...]) -> Iterator[dict[str, Any]]:
+    """Yield products of values of 16 bits with their times on a machine."""
+    for row in rows:
+        if row.kind == "product" and row.model and row.bits == 16:
+            b, n, k = (int(size) for size in row.model.split(" x "))
+            seconds = bounds.product_time((b, k, n), 2, USUAL.rate, 2e12)
+            yield {"product": {"b": b, "k": k, "n": n}, "time": seconds}
