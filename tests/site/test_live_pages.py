@@ -350,7 +350,7 @@ def test_a_page_opens_in_a_tab_that_the_server_runs(
     with serving("jax", port) as address:
         page.wait_for_timeout(2500)  # it asks each second for new builds
         run(rows(page).nth(1))
-        expect(status(rows(page).nth(1))).to_contain_text("started anew")
+        expect(status(rows(page).nth(1))).to_contain_text("server was restarted")
         expect(code(rows(page).nth(1))).to_contain_text("draft")
         page = open_in(context, address)
         expect(code(rows(page).nth(1))).to_contain_text("draft")
