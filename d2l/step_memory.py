@@ -216,7 +216,7 @@ def settings(step: Step) -> dict[str, Any]:
     if not can_set_precision(library):
         raise UsageError(
             f"--precision: the command predicts {library.__name__} in float32 only; "
-            "else cast the model and give --batch the type, as in 32x784:float16"
+            "otherwise cast the model and give --batch the type, as in 32x784:float16"
         )
     names = {"d2l.torch": "torch", "d2l.jax": "jnp", "d2l.tensorflow": "tf"}
     types = getattr(library, names[library.__name__])
@@ -266,7 +266,7 @@ def planned(step: Step, size: Any, options: dict) -> tuple[Any, list[str], str]:
     name = f"JAX {jax.__version__}'s compiler"
     if plans_for_gpus(library):
         card, total = plan_for_cards(step, options)
-        note = f"The peak is what {name} for GPUs plans on a {card}."
+        note = f"The peak is what {name} for GPUs plans for a {card}."
         return size._replace(peak=total), holding(total), note
     size = size._replace(peak=max(size.peak, sum(size[:-1])))
     if jax.default_backend() != "cpu":

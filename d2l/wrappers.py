@@ -313,14 +313,15 @@ def nnx_classifier(d2l: Any, model: Any) -> type:
     class Nnx(d2l.Classifier):
         @d2l.nn.nowrap
         def apply_init(self, dummy_input: Sequence, key: Any) -> dict:
-            state = {"params": params, "batch_stats": rest}
+            # A step gives back an empty dictionary in place of a state without arrays.
+            state = {"params": params, "batch_stats": rest or {}}
             return d2l.jax.tree.map(empty, state)
 
         @d2l.nn.nowrap
         def apply(self, variables: dict, *args: Any, mutable: Any, rngs: Any, **kwargs):
             # Variables may change only in the trace that has made them.
             made = d2l.jax.tree.map(lambda array: array, variables)
-            merged = nnx.merge(graph, made["params"], made["batch_stats"])
+            merged = nnx.merge(graph, made["params"], made["batch_stats"] or rest)
             outputs = merged(*args, **kwargs, **self.options)
             return outputs, {"batch_stats": nnx.split(merged, nnx.Param, ...)[2]}
 

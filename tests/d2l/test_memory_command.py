@@ -84,7 +84,7 @@ def test_the_settings_of_the_trainer(library, memory, capsys):
         return
     arguments = ["d2l.mxnet:DeepMLP", "--batch", "4x4", "--precision", "bfloat16"]
     assert memory_command.main(arguments) == 2
-    assert "in float32 only; cast the model" in capsys.readouterr().err
+    assert "in float32 only; otherwise cast the model" in capsys.readouterr().err
 
 
 def test_memory_to_generate_text(memory):
@@ -123,8 +123,8 @@ def test_a_shape_of_ones_own(memory):
 
 
 ALL_TOKENS = (
-    "Right if each layer keeps all tokens: sliding windows, latent and linear "
-    "attention keep fewer."
+    "These sizes are right only if each layer keeps all tokens: sliding windows, "
+    "latent and linear attention keep fewer."
 )
 
 

@@ -133,7 +133,9 @@ def test_the_compiler_for_gpus_decides_where_it_is(monkeypatch):
     asked = planning(monkeypatch, {"T4": 12 * GIB})
     found = step_memory.predict(step())
     assert found.size.peak == 12 * GIB and found.cards == list(step_memory.CARDS)
-    assert asked == ["T4"] and found.notes[0].endswith("compiler for GPUs for a T4.")
+    assert asked == ["T4"] and found.notes[0].endswith(
+        "compiler for GPUs plans for a T4."
+    )
 
 
 def test_a_larger_card_is_planned_if_a_small_one_is_too_small(monkeypatch):
@@ -160,4 +162,4 @@ def test_16_bits_are_a_remedy_for_the_compiler_for_gpus(monkeypatch):
 def test_a_real_plan_for_a_card():
     found = step_memory.predict(step(d2l.DeepMLP(8, 512), 4096, 512))
     assert found.size.peak == pytest.approx(118 * MIB, rel=0.1)
-    assert found.notes[0].endswith("compiler for GPUs for a T4.")
+    assert found.notes[0].endswith("compiler for GPUs plans for a T4.")
