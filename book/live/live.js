@@ -21,7 +21,7 @@
     died: "No kernel",
     stopped: "Not run",
   };
-  // The browser shows the page at an address of a proxy that the server has not been told of.
+  // The browser shows the page at an address of a proxy that the server does not know.
   const isElsewhere = !origins.includes(location.origin);
   const wrongOrigin =
     `The server runs code for pages of ${origins.join(" and ")}, and this page is one of ${location.origin}.` +

@@ -58,7 +58,7 @@ GPU_BUILDS = {"tensorflow-cpu": "tensorflow"}
 
 @dataclass(frozen=True)
 class Published:
-    """What a host has published: versions by name, with the date and the source."""
+    """The versions that a host has published, by name, with the date and the source."""
 
     versions: dict[str, str]
     python: str

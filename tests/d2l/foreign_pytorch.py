@@ -75,7 +75,7 @@ class Raising(Own):
 
 @dataclass
 class ModelOutput:
-    """What models of the package transformers return."""
+    """Outputs as models of the package transformers return them."""
 
     loss: Any = None
     logits: Any = None

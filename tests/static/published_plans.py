@@ -1,4 +1,4 @@
-"""What the library predicts for the rows of published.csv, for the figures' tests."""
+"""Predictions of the library for the rows of published.csv, for the tests of figures."""
 
 import dataclasses
 import random

@@ -1,4 +1,4 @@
-"""The lists of pins are for all systems, and change no more than they are told to."""
+"""The lists of pins cover all systems, and pins change only on request."""
 
 from pathlib import Path
 
