@@ -1,4 +1,4 @@
-"""Predictions of the library for the rows of published.csv, for the tests of figures."""
+"""Predictions of the library for the rows of published.csv, for the figures' tests."""
 
 import dataclasses
 import random
