@@ -22,7 +22,13 @@ from d2l.training_plans import Hardware, TrainingPlan
 # Products of 4096 rows and columns, the width of many layers, reach 0.84 to 0.87 of the
 # best published one, for which its authors try many shapes.
 PRODUCT_SHARE = 0.85
-# The best published product's share of the data sheet is 0.78 to 0.87 in 16 bits and
+# TFLOP/s of the best published product of values of 16 bits, as in fig_plans; the H200 is
+# taken to have the H100's.
+BEST = {
+    **{"A100": 271, "A100 40 GB": 271, "H100": 795, "H200": 795, "B200": 1745},
+    "RTX 4090": 165.8,
+}
+# On other cards, the best product's share of the data sheet is 0.78 to 0.87 in 16 bits and
 # 0.71 to 0.76 in 8. On a GeForce it is 1: sums in 32 bits halve its rate, so that
 # neither memory nor power limits it.
 BEST_SHARE, BEST_SHARE_8, BEST_SHARE_GEFORCE = 0.8, 0.73, 1.0
@@ -123,6 +129,8 @@ def is_geforce(card: str) -> bool:
 
 def product_rate(card: str, peak: float, bits: float = 16) -> float:
     """Return the FLOP/s of usual products on a card with a `peak` in FLOP/s."""
+    if bits == 16 and card in BEST:
+        return PRODUCT_SHARE * 1e12 * BEST[card]
     return PRODUCT_SHARE * globals()[best_share_of(card, bits)] * peak
 
 

@@ -15,7 +15,7 @@ from types import ModuleType
 from d2l import expectations as expected
 from d2l import tables
 from d2l.bounds import bus_bandwidth, product_time, ring_time
-from d2l.expectations import ALL_REDUCE
+from d2l.expectations import ALL_REDUCE, BEST
 from d2l.language_models import LANGUAGE_SHAPES, TRANSFORMERS, Transformer
 from d2l.published import Row
 from d2l.serving import (
@@ -38,12 +38,7 @@ from d2l.training_plans import (
     training_rate,
 )
 
-# TFLOP/s of the best published product of values of 16 bits, and GB/s to other machines
-# for each GPU, as in fig_plans; the H200 is taken to have the H100's.
-BEST = {
-    **{"A100": 271, "A100 40 GB": 271, "H100": 795, "H200": 795, "B200": 1745},
-    "RTX 4090": 165.8,
-}
+# GB/s to other machines for each GPU, as in fig_plans.
 NETWORK = {"A100": 25, "A100 40 GB": 25, "RTX 4090": 3}
 USUAL_NETWORK = 50
 # What all-reduces of PyTorch reach between RTX 4090s, which have no NVLink.
@@ -131,13 +126,6 @@ def plans_of(row: Row) -> list[TrainingPlan]:
     choices = {"half": ("none", "full"), "": ("none",)}
     each = choices.get(row.recompute, (row.recompute,))
     return [plan_of(row, recompute) for recompute in each]
-
-
-def usual_rate(card: str, peak: float, bits: float = 16) -> float:
-    """Return the FLOP/s of usual products on a card with a `peak` in FLOP/s."""
-    if bits == 16 and card in BEST:
-        return 1e12 * BEST[card] * expected.PRODUCT_SHARE
-    return expected.product_rate(card, peak, bits)
 
 
 def hardware_of(card: str) -> Hardware:
@@ -266,7 +254,7 @@ def _prefill(row: Row) -> float:
 
 def _prefill_expected(row: Row) -> float:
     peak, bandwidth = _card(row, "tensor16", "bandwidth")
-    rate = usual_rate(row.card, peak)
+    rate = expected.product_rate(row.card, peak)
     given = _shape(row), row.length, row.bits
     return row.length / expected.prefill_time(*given, rate, bandwidth)
 
@@ -298,7 +286,7 @@ def _prompt_bytes(row: Row) -> float:
 def _serving_expected(row: Row) -> float:
     server = server_of(row)
     users = max(1, expected.server_users(server, _prompt_bytes(row)))
-    rate = usual_rate(row.card, server.rate, row.bits)
+    rate = expected.product_rate(row.card, server.rate, row.bits)
     group = expected.Group()
     if row.gpus > 1:
         (link,) = _card(row, "nvlink")
@@ -363,7 +351,7 @@ def _product(row: Row) -> float:
 
 def _product_expected(row: Row) -> float:
     peak, bandwidth = _card(row, _rate(row), "bandwidth")
-    rate = usual_rate(row.card, peak, row.bits)
+    rate = expected.product_rate(row.card, peak, row.bits)
     if not row.model:
         return rate / expected.PRODUCT_SHARE
     rows, columns, inner = (int(n) for n in row.model.split(" x "))

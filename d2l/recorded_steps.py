@@ -217,7 +217,10 @@ def _inference(row: Row, dtype: torch.dtype) -> list:
 def usual_machine(card: str, recipe: str) -> d2l.Machine:
     """Return a card with the rates and the bandwidth that operations usually reach."""
     most = machine_of(card, recipe)
-    rates = {name: product_rate(card, rate) for name, rate in most.rates.items()}
+    rates = {
+        name: product_rate(card, rate, 16 if name in HALF else 32)
+        for name, rate in most.rates.items()
+    }
     bandwidth = BANDWIDTH_SHARE * most.bandwidth
     return dataclasses.replace(most, rates=rates, bandwidth=bandwidth)
 

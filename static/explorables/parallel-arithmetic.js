@@ -6,6 +6,7 @@
  */
 import { plural } from "./arithmetic.js";
 import * as memory from "./memory-arithmetic.js";
+import * as usual from "./expectations.js";
 
 // The groups of a plan
 
@@ -405,4 +406,41 @@ export const planStep = (given, hardware) => {
     rate: flops.model / gpus / step,
     tokens: (batch * length) / gpus / step,
   };
+};
+
+// What a step is expected to take
+
+/** Return the bytes that a GPU moves in a step, except for products. Kernels between
+ * products read and write the values that a layer keeps, and those of the loss. The update
+ * reads the gradients, and reads and writes weights and state. */
+const movedBytes = (plan, group) => {
+  const { layers, vocabulary, batch, length, micro, context, gpus, recipe } = plan;
+  const twice = plan.recompute === "selective" || isTwice(plan);
+  const passes = usual.PASSES + (twice ? usual.PASSES_AGAIN : 0);
+  const kept = (modelParts(plan).layer.keeps * context) / (micro * length);
+  const logits = usual.LOSS_PASSES * 4 * vocabulary;
+  const size = memory.perParameter(recipe, plan.optimizer || "adam");
+  const update = 2 * (size.weights + size.optimizer) + size.gradients;
+  const sharers = plan.tensor * plan.pipeline * (plan.zero ? group.shards : 1);
+  const tokens = (batch * length) / gpus;
+  return tokens * (passes * layers * kept + logits) + (update * countParameters(plan)) / sharers;
+};
+
+/**
+ * Return the seconds that a step is expected to take, for a plan that is possible.
+ * @param {object} given as for `planStep`
+ * @param {object} hardware as for `planStep`, with the bandwidth of a GPU's memory and the
+ * share of the rate that attention reaches
+ */
+export const expectedStep = (given, hardware) => {
+  const plan = { ...given, machine: hardware.machine };
+  const group = groups(plan);
+  const rate = usual.PRODUCT_SHARE * hardware.rate;
+  const within = usual.RING_SHARE * hardware.within;
+  const { step } = planStep(given, { ...hardware, rate, within });
+  const attention = attentionFlops(plan) / plan.gpus;
+  const slower = attention / (hardware.attention * hardware.rate) - attention / rate;
+  const moving = movedBytes(plan, group) / (usual.BANDWIDTH_SHARE * hardware.bandwidth);
+  const bubble = (plan.pipeline - 1) / (group.microbatches * group.chunks);
+  return step + (slower + moving) * (1 + bubble);
 };
