@@ -1,10 +1,11 @@
 """Expects times, rates and memory: the bounds, with the costs that they leave out.
 
 An expectation stands beside a bound and never takes its place: it may be off in both
-directions. Its constants are few, and are those of other measurements than the ones
-that it is for, wherever there are any. `CONSTANTS` says on which sources of
+directions. Its constants are few, and come from measurements of another kind than the
+ones that it is for, wherever there are any. `CONSTANTS` says on which sources of
 `published.csv` each was fitted; `python -m d2l audit --constants` shows how the
-expectations fare on these sources and on all others.
+expectations fare on these sources and on all others. The terms were chosen with all
+rows in view, so rows that are yet to come are the fairer test.
 
 `expectations.js` has the same constants for the interactive figures;
 `tests/static/published.test.js` compares both, and the formulas, for all rows.
@@ -22,14 +23,14 @@ from d2l.training_plans import Hardware, TrainingPlan
 # Products of 4096 rows and columns, the width of many layers, reach 0.84 to 0.87 of the
 # best published one, for which its authors try many shapes.
 PRODUCT_SHARE = 0.85
-# TFLOP/s of the best published product of values of 16 bits, as in fig_plans; the H200 is
-# taken to have the H100's.
+# TFLOP/s of the best published product of values of 16 bits, as in fig_plans; the H200
+# is taken to have the H100's.
 BEST = {
     **{"A100": 271, "A100 40 GB": 271, "H100": 795, "H200": 795, "B200": 1745},
     "RTX 4090": 165.8,
 }
-# On other cards, the best product's share of the data sheet is 0.78 to 0.87 in 16 bits and
-# 0.71 to 0.76 in 8. On a GeForce it is 1: sums in 32 bits halve its rate, so that
+# On other cards, the best product's share of the data sheet is 0.78 to 0.87 in 16 bits,
+# and 0.71 to 0.76 in 8. On a GeForce it is 1: sums in 32 bits halve its rate, so that
 # neither memory nor power limits it.
 BEST_SHARE, BEST_SHARE_8, BEST_SHARE_GEFORCE = 0.8, 0.73, 1.0
 # Copying, adding and summing large arrays reach 0.79 to 0.95 of the data sheet.
