@@ -1267,7 +1267,7 @@ class OperationRecorder(TorchDispatchMode):
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
         if not func.is_view and not func.name().startswith(
-            ("aten::empty", "aten::_unsafe_view", "profiler")
+            ("aten::empty", "aten::_unsafe_view", "profiler", "prim")
         ):
             used = {
                 id(t): t
@@ -3687,4 +3687,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from b99585948cdb4be3, with the contents bdf83bde99f8a1da.
+# Generated from fbb464c57237c074, with the contents e660bb54632d603b.

@@ -15,20 +15,26 @@ def test_no_published_step_beats_the_bounds_of_its_operations():
     summary = audit.summary("step", found)
     assert (summary.rows, summary.sources, summary.broken) == (15, 3, 0)
     assert summary.median == pytest.approx(1.5, rel=0.1)
+    expected = audit.expected("step", found)
+    assert (expected.rows, expected.sources) == (10, 2)  # the others assume minibatches
+    assert expected.median == pytest.approx(1.1, rel=0.1)
+    assert expected.within_quarter == pytest.approx(0.6, abs=0.1)
 
 
 def test_predicted_peaks_are_near_the_published_ones():
     summary = audit.summary("step-memory")
     assert summary.rows == 4
     assert 0.6 < summary.low < summary.median < summary.high < 1.05
+    expected = audit.expected("step-memory")
+    assert summary.median < expected.median < 1
 
 
 def test_a_forgotten_backward_pass_is_found(monkeypatch):
     (row,) = (r for r in published_rows() if r.id == "dle-resnet50-v100-float16")
     whole = predictions.predict("step", row)
-    record = recorded_steps._recorded
+    record = d2l.list_operations
     monkeypatch.setattr(
-        recorded_steps, "_recorded", lambda function: record(function)[::3]
+        d2l, "list_operations", lambda step, *args: record(step, *args)[::3]
     )
     assert predictions.predict("step", row) > 2 * whole
 
