@@ -7,6 +7,7 @@ them up.
 
 import importlib
 import json
+import math
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -42,7 +43,7 @@ NAMES = {
     "product": "Products",
     "step": "Recorded steps",
     "bandwidth": "Bandwidth",
-    "peak-share": "40 % of the peak",
+    "peak-share": "Share of the peak",
     "memory": "Memory of training",
     "step-memory": "Memory of a step",
     "fine-tuning": "Memory of fine-tuning",
@@ -79,9 +80,9 @@ def predictions(found: Iterable[Outcome]) -> list[list[float]]:
 
 def values(found: Outcome) -> list[float]:
     """Return a prediction in the unit of its row, and the expected value if known."""
-    known = [found.predicted, getattr(found, "expected", None)]
-    scale = SCALES[found.row.unit]
-    return [plain(float(f"{x / scale:.{DIGITS}g}")) for x in known if x is not None]
+    both = found.predicted, getattr(found, "expected", math.nan)
+    known = [x / SCALES[found.row.unit] for x in both if not math.isnan(x)]
+    return [plain(float(f"{x:.{DIGITS}g}")) for x in known]
 
 
 def data() -> dict[str, Any]:
@@ -147,7 +148,7 @@ def summaries(found: dict[str, Any]) -> list[Summary]:
 
 def line_of(found: Summary) -> str:
     """Return the line of a kind in the table."""
-    spread = f"{found.low:.2f} to {found.high:.2f}"
+    spread = f"{found.low:.2f} to {found.high:.2f}".replace(" ", "\u00a0")
     shares = f"{found.within_quarter:.0%}", f"{found.within_double:.0%}"
     beaten = "estimate" if found.broken is None else str(found.broken)
     cells = [NAMES[found.kind], found.rows, found.sources, f"{found.median:.2f}"]

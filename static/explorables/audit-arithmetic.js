@@ -90,7 +90,7 @@ const MISSING = [
   ["product", () => true, "the start of the kernel, and tiles for too few multiprocessors"],
   ["step", ({ settings }) => /\bbatch 1\b/.test(settings), "a slower host: each call takes longer"],
   ["step", () => true, "operations that reach less than their bound"],
-  ["peak-share", isLow, "a share of its own: this card reaches more than 40 % of its peak"],
+  ["peak-share", isLow, "a share of its own: this card reaches a larger part of its peak"],
   ["peak-share", () => true, "attention, most of the arithmetic of long sequences, in 16 bits, and recomputation"],
   ["memory", isSplit("recompute selective"), "selective recomputation: the plan keeps everything"],
   ["fine-tuning", isLow, "probably copies of the weights in 16 bits"],

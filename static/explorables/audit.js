@@ -354,7 +354,7 @@ const move = (words, by) => ({
 const ids = new Set(Object.values(POINTS).flatMap((found) => found.map(({ id }) => id)));
 const NOTES = [
   "The rows and where each stands are in the library’s file published.csv, and python -m d2l " +
-    "audit prints them. Nothing was fitted. A row whose source does not state a setting counts " +
+    "audit prints them. No bound has a fitted number. A row whose source does not state a setting counts " +
     "for bounds but not for estimates. A missing term is our explanation, not the source’s.",
   "What you type stays in this page: it is not sent or kept.",
 ];
