@@ -2,6 +2,7 @@
 
 import pytest
 
+from benchmarks import audit as audit_data
 from d2l import audit, predictions, recorded_steps
 from d2l import torch as d2l
 from d2l.published import published_rows
@@ -51,3 +52,11 @@ def test_products_are_those_of_the_model():
     weights, pairs = 24 * 12 * 1024**2, 24 * 2 * 512 * 1024
     assert flops == pytest.approx(6 * 4 * 512 * (weights + pairs), rel=0.02)
     assert isinstance(recorded_steps.machine_of("V100", "float32"), d2l.Machine)
+
+
+@pytest.mark.parametrize("name", ["step", "step-memory"])
+def test_the_figure_has_the_predictions_of_today(name):
+    kind = audit_data.stored()["kinds"][name]
+    assert kind["predicted"] == audit_data.predictions(audit.outcomes(name)), (
+        "run make audit"
+    )
