@@ -73,6 +73,15 @@ class Summary(NamedTuple):
     within_double: float
     broken: int | None
 
+    @property
+    def record(self) -> str:
+        """Return the ratios and the numbers of rows and sources in words."""
+        sources = "one source" if self.sources == 1 else f"{self.sources} sources"
+        return (
+            f"{self.median:.2f} ({self.low:.2f} to {self.high:.2f} in eight of ten; "
+            f"{self.rows} rows from {sources})"
+        )
+
 
 def summary(name: str, found: Iterable[Outcome] | None = None) -> Summary:
     """Return the summary of outcomes of a kind, of all published ones by default.
