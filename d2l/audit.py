@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from d2l import tables
 from d2l.predictions import KINDS, Unpredictable, predict
 from d2l.published import Row, published_rows
 
@@ -105,6 +106,26 @@ def summary(name: str, found: Iterable[Outcome] | None = None) -> Summary:
         _share_within(ratios, 2),
         beaten if KINDS[name].is_bound else None,
     )
+
+
+def stored(name: str) -> list[Outcome]:
+    """Return the outcomes of a kind that needs PyTorch, without PyTorch.
+
+    `predicted_steps.csv` has the predictions; a test compares them with today's.
+    """
+    rows = {row.id: row for row in published_rows()}
+    return [
+        Outcome(name, rows[each["id"]], float(each["predicted"]))
+        for each in tables.read_rows("predicted_steps.csv")
+        if each["kind"] == name and each["id"] in rows
+    ]
+
+
+def record(name: str) -> str:
+    """Return how well a kind predicts, such as "1.58 (1.28 to 2.13 in eight of ten; 94
+    rows from 5 sources)".
+    """
+    return summary(name, stored(name) if KINDS[name].needs else None).record
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:

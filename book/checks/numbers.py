@@ -187,7 +187,7 @@ def _problem_with_record(span: Span) -> str:
     if name not in audit.KINDS:
         known = choices(name, audit.KINDS, "python -m d2l audit -h lists all")
         return f"no kind of prediction '{name}'; {known}"
-    record = audit.summary(name).record
+    record = audit.record(name)
     given, right = list(quantities(span.text)), list(quantities(record))
     if len(given) == len(right) and all(
         _is_rounded(*pair, span) for pair in zip(given, right, strict=True)
