@@ -16,7 +16,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 
-from book.base.errors import choices
 from book.facts.marked_numbers import (
     MEASUREMENTS,
     Rows,
@@ -184,16 +183,17 @@ def _problem_with_record(span: Span) -> str:
     from d2l import audit
 
     name = span.attributes.get("id", "")
-    if name not in audit.KINDS:
-        known = choices(name, audit.KINDS, "python -m d2l audit -h lists all")
-        return f"no kind of prediction '{name}'; {known}"
-    record = audit.record(name)
+    try:
+        record = audit.record(name)
+    except (KeyError, ValueError):
+        return f"no record of '{name}'; python -m d2l audit lists all kinds"
     given, right = list(quantities(span.text)), list(quantities(record))
     if len(given) == len(right) and all(
         _is_rounded(*pair, span) for pair in zip(given, right, strict=True)
     ):
         return ""
-    return f"'{span.text}' is not the record of {name}, {record}; correct the numbers"
+    text = " ".join(span.text.split())
+    return f"'{text}' is not the record of {name}, {record}; correct the numbers"
 
 
 def _is_rounded(number: Quantity, measured: Quantity, span: Span) -> bool:
