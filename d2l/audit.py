@@ -121,11 +121,12 @@ def stored(name: str) -> list[Outcome]:
     ]
 
 
-def record(name: str) -> str:
-    """Return how well a kind predicts, such as "1.58 (1.28 to 2.13 in eight of ten; 94
-    rows from 5 sources)".
+def known(name: str) -> Summary:
+    """Return the summary of all published outcomes of a kind, without PyTorch.
+
+    Raises KeyError if there is no such kind, and ValueError if no row counts.
     """
-    return summary(name, stored(name) if KINDS[name].needs else None).record
+    return summary(name, stored(name) if KINDS[name].needs else None)
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
