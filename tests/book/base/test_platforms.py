@@ -111,7 +111,7 @@ def wrong_cells(readme: str) -> list[tuple[str, str]]:
         for row, cells in table(readme).items()
         for column, cell in cells.items()
         for system in COLUMNS[column]
-        if re.match(r"\w+", cell)[0] != says(ROWS[row], MISSING.get(system, set()))
+        if cell.partition(",")[0] != says(ROWS[row], MISSING.get(system, set()))
     ]
 
 
