@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from d2l import tables
 from d2l.predictions import KINDS, Unpredictable, expect, fitted_on, predict
 from d2l.published import Row, published_rows
 
@@ -93,6 +94,15 @@ class Summary(NamedTuple):
     within_double: float
     broken: int | None
 
+    @property
+    def record(self) -> str:
+        """Return the ratios and the numbers of rows and sources in words."""
+        sources = "one source" if self.sources == 1 else f"{self.sources} sources"
+        return (
+            f"{self.median:.2f} ({self.low:.2f} to {self.high:.2f} in eight of ten; "
+            f"{self.rows} rows from {sources})"
+        )
+
 
 def summary(name: str, found: Iterable[Outcome] | None = None) -> Summary:
     """Return the summary of outcomes of a kind, of all published ones by default.
@@ -140,6 +150,27 @@ def _summary(name: str, counted: Sequence[Outcome], found: list[float]) -> Summa
         _share_within(ratios, 2),
         None,
     )
+
+
+def stored(name: str) -> list[Outcome]:
+    """Return the outcomes of a kind that needs PyTorch, without PyTorch.
+
+    `predicted_steps.csv` has the predictions; a test compares them with today's.
+    """
+    rows = {row.id: row for row in published_rows()}
+    return [
+        Outcome(name, rows[each["id"]], float(each["predicted"]))
+        for each in tables.read_rows("predicted_steps.csv")
+        if each["kind"] == name and each["id"] in rows
+    ]
+
+
+def known(name: str) -> Summary:
+    """Return the summary of all published outcomes of a kind, without PyTorch.
+
+    Raises KeyError if there is no such kind, and ValueError if no row counts.
+    """
+    return summary(name, stored(name) if KINDS[name].needs else None)
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:

@@ -1,4 +1,4 @@
-"""Compare the book's predictions with measurements that others have published.
+"""Compare predictions for GPUs with measurements that others have published.
 
 python -m d2l audit                          # each kind of prediction, in a table
 python -m d2l audit decode                   # its rows, those furthest off first
@@ -9,11 +9,17 @@ python -m d2l audit --csv > predictions.csv  # all rows with their predictions
 python -m d2l audit --mine decode 'Llama 3 8B' --card 'RTX 4090' --bits 4 --value 130
 python -m d2l audit --mine all-reduce --card H100 --gpus 8 --nbytes 1e9 --value 350
 
-Each ratio is the prediction over the measurement. No GPU should be faster than a bound,
-or have more room, so the ratios of a bound are above 1: a ratio of 1.6 means that the
-GPU reached 1 / 1.6 of the bound. A bound counts as beaten if a measurement exceeds it
-by more than 5 percent. An estimate may be off in both directions; if the ratio is below
-1, the prediction was too small, which for memory is the dangerous side.
+The library predicts the speed and the memory of models from their sizes and from the
+data sheet of a card. The ratio of a row is the prediction over the measurement.
+
+A bound is a speed or a room that no GPU should exceed, so its ratios are above 1: 1.6
+means that the bound is 1.6 times what the GPU reached. An estimate may be off in both
+directions. Below 1, it was too small, which for memory is the dangerous side.
+
+The table has, for each kind of prediction, the median of the ratios, the range of the
+middle eight of ten, and the shares of the rows that are within 25 percent and within a
+factor of 2. The last column counts the measurements that beat a bound by more than 5
+percent; it is empty for estimates.
 
 An expectation adds what a prediction leaves out: kernels between products, the time of
 a call, the share of its peak that a GPU usually reaches. Its few constants stand in
@@ -24,7 +30,7 @@ other sources, on which no constant was fitted.
 rows whose settings are most alike. Name the kind and the model, then the settings that
 the prediction depends on:
 
---value      the measurement, in --unit or else in the kind's usual unit
+--value      the measurement, in --unit or else in the unit of the kind below
 --bits       of a weight, or of a factor of a product; 16 if it is not given
 --batch      sequences of a step; --micro: of a microbatch on one GPU
 --length     tokens of a sequence or of a prompt, or those before a token
@@ -138,13 +144,16 @@ def answer(arguments: Sequence[str]) -> str:
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the arguments."""
     kinds = [
-        f"{name:12}{'bound' if kind.is_bound else 'estimate':10}{kind.formula}"
+        f"{name:12}{'bound' if kind.is_bound else 'estimate':10}"
+        f"{UNITS[kind.kind][0]:14}{kind.formula}"
         for name, kind in KINDS.items()
     ]
     made = args.Parser(
         prog="python -m d2l audit",
         description=__doc__,
-        epilog="\n".join(["the kinds, and where the book predicts them:", *kinds]),
+        epilog="\n".join(
+            ["the kinds, their units, and where the book predicts them:", *kinds]
+        ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     made.add_argument("kind", nargs="?", metavar="KIND", help="one of those below")
@@ -362,9 +371,8 @@ def mine(options: argparse.Namespace) -> str:
         f"measured:  {_short(row.value)} {unit}",
         f"predicted: {word} {_short(found.predicted / scale)} {unit} ({kind.formula})",
         *_expectation(found),
-        f"predicted / measured: {found.ratio:.2f}; published: {known.median:.2f} "
-        f"({known.low:.2f} to {known.high:.2f} in eight of ten; {known.rows} rows), "
-        f"{below} of them below yours",
+        f"predicted / measured: {found.ratio:.2f}; published: {known.record}; "
+        f"{below} of these ratios are smaller",
     ]
     if kind.is_bound and found.ratio < audit.TOLERANCE:
         lines.append(

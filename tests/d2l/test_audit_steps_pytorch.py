@@ -1,5 +1,6 @@
 """Published steps of BERT-large, GPT-2 and ResNet-50, predicted by the library."""
 
+import predicted_steps
 import pytest
 
 from benchmarks import audit as audit_data
@@ -28,6 +29,17 @@ def test_predicted_peaks_are_near_the_published_ones():
     assert 0.6 < summary.low < summary.median < summary.high < 1.05
     expected = audit.expected("step-memory")
     assert summary.median < expected.median < 1
+
+
+def test_stored_predictions_are_those_of_today():
+    stored = {
+        (each.kind, each.row.id): each.predicted
+        for name, kind in predictions.KINDS.items()
+        if kind.needs
+        for each in audit.stored(name)
+    }
+    found = {(name, row): value for name, row, value in predicted_steps.predicted()}
+    assert found == pytest.approx(stored, rel=0.02), predicted_steps.__doc__
 
 
 def test_a_forgotten_backward_pass_is_found(monkeypatch):
