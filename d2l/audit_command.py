@@ -305,8 +305,9 @@ def mine(options: argparse.Namespace) -> str:
     lines = [
         f"measured:  {_short(row.value)} {unit}",
         f"predicted: {word} {_short(found.predicted / scale)} {unit} ({kind.formula})",
-        f"predicted / measured: {found.ratio:.2f}; published: {known.record}; "
-        f"{below} of these ratios are smaller",
+        f"predicted / measured: {found.ratio:.2f}; published: {known.median:.2f} "
+        f"({known.low:.2f} to {known.high:.2f} in eight of ten; {known.rows} rows), "
+        f"{below} of them below yours",
     ]
     if kind.is_bound and found.ratio < audit.TOLERANCE:
         lines.append(

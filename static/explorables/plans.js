@@ -451,7 +451,7 @@ const NOTES = [
     "of gradients hide behind the backward pass that completes them, those of ZeRO-3 " +
     "behind all arithmetic, keys and values behind the attention. The update, the latency of messages and the longer last " +
     "stage are left out.",
-  "Five published runs are among the models. All took longer than this bound: " +
+  "Five published runs are among the models. They took 1.4 to 2.1 times as long as predicted: " +
     `a trillion parameters on 3072 A100 ([Narayanan et al., 2021](${MEGATRON}), with ` +
     `[these settings](${TABLE_1})), 530 billion on 2240 A100 ([Korthikanti et al., ` +
     `2023](${RECOMPUTE})), Llama 3 405 B on 16,384 H100 ([Grattafiori et al., ` +
