@@ -16,9 +16,9 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from d2l import tables
 from d2l.predictions import KINDS, Unpredictable, expect, fitted_on, predict
 from d2l.published import Row, published_rows
+from d2l.tables import read_rows
 
 TOLERANCE = 0.95  # a measurement beats a bound if the ratio is below
 # Columns that hardly change an expectation, even if they had to be assumed: a short
@@ -160,7 +160,7 @@ def stored(name: str) -> list[Outcome]:
     rows = {row.id: row for row in published_rows()}
     return [
         Outcome(name, rows[each["id"]], float(each["predicted"]))
-        for each in tables.read_rows("predicted_steps.csv")
+        for each in read_rows("predicted_steps.csv")
         if each["kind"] == name and each["id"] in rows
     ]
 
