@@ -158,7 +158,7 @@ def _training_expected(row: Row) -> float:
 
 def _peak_share(row: Row) -> float:
     (peak,) = _card(row, _rate(row))
-    rate = peak * expected.peak_share(row.card, row.bits)
+    rate = peak * tables.peak_share(row.card, row.bits)
     return rate / _transformer(row).training_flops(row.length)
 
 
@@ -243,8 +243,9 @@ def _decode(row: Row) -> float:
 def _decode_expected(row: Row) -> float:
     (bandwidth,) = _card(row, "bandwidth")
     tensor = row.gpus if row.split != "layers" else 1
-    given = _shape(row), row.length, row.bits
-    return 1 / expected.decode_time(*given, tensor * bandwidth, tensor)
+    given = _shape(row), row.length, row.bits, tensor * bandwidth
+    sums = 2 * ALL_REDUCE if tensor > 1 else 0
+    return 1 / expected.decode_time(*given, expected.layer_time(row.program) + sums)
 
 
 def _prefill(row: Row) -> float:
@@ -411,7 +412,7 @@ KINDS = {
          "model bits length", _generation, _generation_expected, ""),
         ("decode", "decode", True, "bytes of a token in Inference",
          "model card gpus bits length split", _decode, _decode_expected,
-         f"{_CALLS} ALL_REDUCE"),
+         f"{_CALLS} LLAMA_CPP_KERNELS CALL EAGER_CALLS ALL_REDUCE"),
         ("prefill", "prefill", True, "prompt in Inference",
          "model card bits length", _prefill, _prefill_expected,
          f"{_PRODUCTS} {_CALLS}"),
@@ -468,5 +469,5 @@ def fitted_on(name: str, row: Row) -> set[str]:
     """Return the sources that a row's expectation was fitted on."""
     used = KINDS[name].constants
     if name == "peak-share":
-        used = (expected.peak_share_of(row.card, row.bits),)
+        used = (tables.peak_share_of(row.card, row.bits),)
     return {source for each in used for source in expected.CONSTANTS[each].sources}

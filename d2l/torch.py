@@ -3687,4 +3687,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from fbb464c57237c074, with the contents e660bb54632d603b.
+# Generated from 31c0e3b563b81008, with the contents e660bb54632d603b.

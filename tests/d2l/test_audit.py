@@ -78,7 +78,7 @@ WANTED = {"training": 0.6, "decode": 0.6, "peak-share": 0.7, "memory": 0.6}
 @pytest.mark.parametrize("name", WANTED)
 def test_expectations_hold_for_sources_that_nobody_fitted(name):
     found = audit.expected(name, is_fitted=False)
-    assert found.rows > 20 and found.sources >= 3
+    assert found.rows > 20 and found.sources >= 2
     assert found.within_quarter >= WANTED[name]
 
 
@@ -173,6 +173,11 @@ FAULTS = {
     ),
     "kernels that move nothing": wrap(expectations, "moved_bytes", lambda size: 0),
     "attention like products": wrap(expectations, "attention_share", lambda x: 1),
+    "programs that are all compiled": (
+        expectations,
+        "layer_time",
+        lambda program="": 40e-6,
+    ),
     "free kernels": (expectations, "KERNEL_TIME", 0),
     "kernels in milliseconds": (expectations, "KERNEL_TIME", 4e-3),
     "sums that take no time": wrap(expectations, "sum_time", lambda s: 0 * s),
@@ -195,9 +200,7 @@ FAULTS = {
     "rings that carry all": (expectations, "RING_SHARE", 1),
     "all products like the best": (expectations, "PRODUCT_SHARE", 1),
     "all of the bandwidth": (expectations, "BANDWIDTH_SHARE", 1),
-    "one share of the peak": wrap(
-        expectations, "peak_share_of", lambda x: "PEAK_SHARE"
-    ),
+    "one share of the peak": wrap(tables, "peak_share_of", lambda x: "PEAK_SHARE"),
     "a ring that sends once": wrap(predictions, "ring_time", lambda s: s / 2),
     "a product of half the FLOPs": wrap(predictions, "product_time", lambda s: 2 * s),
     "GB as GiB": (published, "SCALES", published.SCALES | {"GiB": 1e9}),
