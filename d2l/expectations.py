@@ -11,6 +11,7 @@ rows in view, so rows that are yet to come are the fairer test.
 `tests/static/published.test.js` compares both, and the formulas, for all rows.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from d2l import serving, tables
@@ -281,6 +282,11 @@ def server_throughput(
 
 
 # Memory
+
+
+def with_copies(plan: TrainingPlan) -> TrainingPlan:
+    """Return a plan that counts logits in 16 bits beside those in 32 of the loss."""
+    return replace(plan, copies=True)
 
 
 def with_margin(nbytes: float) -> float:

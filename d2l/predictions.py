@@ -174,7 +174,9 @@ def _memory(row: Row) -> float:
 
 
 def _memory_expected(row: Row) -> float:
-    return expected.with_margin(_memory(row))
+    plans = [expected.with_copies(plan) for plan in plans_of(row)]
+    sizes = [memory_of(row, plan) for plan in plans]
+    return expected.with_margin(sum(sizes) / len(sizes))
 
 
 def _fine_tuning(row: Row) -> float:

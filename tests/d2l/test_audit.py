@@ -82,6 +82,11 @@ def test_expectations_hold_for_sources_that_nobody_fitted(name):
     assert found.within_quarter >= WANTED[name]
 
 
+def test_expected_memory_errs_on_the_safe_side():
+    ratios = [each.expected_ratio for each in counted("memory")]
+    assert sum(ratio >= 1 for ratio in ratios) >= 0.75 * len(ratios)
+
+
 def test_expectations_are_nearer_than_bounds():
     for name in QUICK:
         if KINDS[name].is_bound:
@@ -194,6 +199,11 @@ FAULTS = {
     ),
     "quantized products that keep nothing": wrap(
         expectations, "copied_inputs", lambda size: 0
+    ),
+    "logits in 32 bits only": wrap(
+        expectations,
+        "with_copies",
+        lambda plan: dataclasses.replace(plan, copies=False),
     ),
     "no margin": wrap(expectations, "with_margin", lambda size: 0.9 * size),
     "switches that never add up": (expectations, "NVLS", ()),
