@@ -11,13 +11,21 @@ rows in view, so rows that are yet to come are the fairer test.
 `tests/static/published.test.js` compares both, and the formulas, for all rows.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from d2l import serving, tables
 from d2l import training_plans as training
 from d2l.language_models import Transformer
 from d2l.serving import Server
-from d2l.tables import LEFT, LanguageShape
+from d2l.tables import (  # noqa: F401  CONSTANTS names all of them
+    LEFT,
+    PEAK_SHARE,
+    PEAK_SHARE_8,
+    PEAK_SHARE_A100,
+    PEAK_SHARE_RTX,
+    LanguageShape,
+)
 from d2l.training_plans import Hardware, TrainingPlan
 
 # Products of 4096 rows and columns, the width of many layers, reach 0.84 to 0.87 of the
@@ -42,19 +50,20 @@ ATTENTION_SHARE, ATTENTION_SHARE_HOPPER = 0.66, 0.41
 # its gradient is written and read. A layer that is computed twice writes and reads its
 # values once more. The loss reads or writes each logit six times in 32 bits.
 PASSES, PASSES_AGAIN, LOSS_PASSES = 5, 2, 6
-# A small kernel takes 4 µs even if it has hardly any work, and a layer consists of ten.
-KERNEL_TIME, LAYER_KERNELS = 4e-6, 10
-# The seconds of an all-reduce of a token's few values among the GPUs of a machine. NCCL
-# sends them up and down a tree, six messages of 3.4 µs for eight GPUs, where a ring
-# would need fourteen.
+# A small kernel takes 4 µs even if it has hardly any work. A compiled layer of Llama
+# consists of about ten; that of llama.cpp has 23 operations.
+KERNEL_TIME, LAYER_KERNELS, LLAMA_CPP_KERNELS = 4e-6, 10, 23
+# Without a compiler, PyTorch's calls take longer than their kernels: 14.6 µs on the
+# host of an RTX 4090, as in sec_gpu_performance. A layer of litgpt has about 40.
+CALL, EAGER_CALLS = 14.6e-6, 40
+# The seconds of an all-reduce of a token's few values among the GPUs of a machine, each
+# of which reads the values of all others.
 ALL_REDUCE = 20e-6
 # Rings carry 0.75 to 0.82 of NVLink's data sheet. In machines of eight GPUs from Hopper
 # on, the switches add up (NVLS), and large all-reduces are as fast as a ring that
 # carried all of it.
 RING_SHARE, NVLS_SHARE = 0.8, 1.0
 NVLS = ("H100", "H200", "B200", "B300")
-# The share of the data sheet's rate that training a language model reaches.
-PEAK_SHARE, PEAK_SHARE_A100, PEAK_SHARE_RTX, PEAK_SHARE_8 = 0.4, 0.53, 0.65, 0.25
 # Servers reserve memory for a prompt of this many tokens if no other length is known.
 PROMPT = 4096
 
@@ -79,8 +88,11 @@ CONSTANTS = {
     "PASSES_AGAIN": Constant("further ones if a layer is computed twice"),
     "LOSS_PASSES": Constant("reads and writes of each logit"),
     "KERNEL_TIME": Constant("seconds of a small kernel", ("Turboderp.2024",)),
-    "LAYER_KERNELS": Constant("kernels of a layer that generates a token"),
-    "ALL_REDUCE": Constant("seconds of an all-reduce of a token"),
+    "LAYER_KERNELS": Constant("kernels of a compiled layer that generates a token"),
+    "LLAMA_CPP_KERNELS": Constant("the same in llama.cpp"),
+    "CALL": Constant("seconds of a call of PyTorch"),
+    "EAGER_CALLS": Constant("calls of a layer in litgpt, which is not compiled"),
+    "ALL_REDUCE": Constant("seconds of an all-reduce of a token", ("PyTorch.GPTFast",)),
     "RING_SHARE": Constant("share of NVLink's data sheet in a ring", _BEKMAN),
     "NVLS_SHARE": Constant("the same if switches add up", _BEKMAN),
     "LEFT": Constant("share of a card's memory that is left free"),
@@ -95,24 +107,6 @@ CONSTANTS = {
 
 
 # Rates of a card
-
-
-def peak_share_of(card: str, bits: float = 16) -> str:
-    """Return the name of the constant that is a card's share of the peak."""
-    if bits == 8:
-        return "PEAK_SHARE_8"
-    if card.startswith("RTX"):
-        return "PEAK_SHARE_RTX"
-    return "PEAK_SHARE_A100" if card.startswith("A100") else "PEAK_SHARE"
-
-
-def peak_share(card: str, bits: float = 16) -> float:
-    """Return the share of the data sheet's rate that training reaches on a card.
-
-    It is that of language models with all parameters; in 8 bits it refers to the rate
-    of products in 8 bits.
-    """
-    return globals()[peak_share_of(card, bits)]
 
 
 def best_share_of(card: str, bits: float = 16) -> str:
@@ -188,15 +182,26 @@ def step_time(
 # Generating text
 
 
+def layer_time(program: str = "") -> float:
+    """Return the seconds that a layer takes for a token even if it reads nothing.
+
+    It is that of a compiled program if nothing is known of its layers.
+    """
+    if program.startswith("litgpt"):
+        return EAGER_CALLS * CALL
+    is_llama_cpp = program.startswith("llama.cpp")
+    return KERNEL_TIME * (LLAMA_CPP_KERNELS if is_llama_cpp else LAYER_KERNELS)
+
+
 def decode_time(
-    shape: LanguageShape, before: int, bits: float, bandwidth: float, gpus: int = 1
+    shape: LanguageShape, before: int, bits: float, bandwidth: float, layer: float
 ) -> float:
     """Return the seconds that a token of one user is expected to take.
 
-    `bandwidth` is the sum of those of the GPUs that share each layer.
+    `bandwidth` is the sum of those of the GPUs that share each layer, and `layer` are
+    the seconds of a layer's kernels and all-reduces.
     """
     usual = BANDWIDTH_SHARE * bandwidth
-    layer = LAYER_KERNELS * KERNEL_TIME + (2 * ALL_REDUCE if gpus > 1 else 0)
     return serving.decode_time(shape, before, bits, usual) + shape.layers * layer
 
 
@@ -218,7 +223,7 @@ def prefill_time(
     """
     reading = shape.active * bits / 8 / (BANDWIDTH_SHARE * bandwidth)
     computing = prompt_time(shape, tokens, rate)
-    return max(computing, reading) + shape.layers * LAYER_KERNELS * KERNEL_TIME
+    return max(computing, reading) + shape.layers * layer_time()
 
 
 def prompt_bytes(width: int, hidden: float) -> float:
@@ -269,7 +274,7 @@ def server_throughput(
     weights = tables.read_params(shape, users) * server.bits / 8
     caches = users * cached * tables.cache_bytes(shape, 1, server.cache_bits / 8)
     product = max(weights / bandwidth, 2 * shape.active * users / rate)
-    calls = shape.layers * LAYER_KERNELS * KERNEL_TIME
+    calls = shape.layers * layer_time()
     step = product + caches / bandwidth + calls + sum_time(shape, users, group)
     prompt = prompt_time(shape, server.input, rate)
     prompt += sum_time(shape, server.input, group)
@@ -277,6 +282,11 @@ def server_throughput(
 
 
 # Memory
+
+
+def with_copies(plan: TrainingPlan) -> TrainingPlan:
+    """Return a plan that counts logits in 16 bits beside those in 32 of the loss."""
+    return replace(plan, copies=True)
 
 
 def with_margin(nbytes: float) -> float:

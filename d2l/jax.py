@@ -3831,4 +3831,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 7a26270776e96d11, with the contents db89745f97a58299.
+# Generated from 0fb63233fd482cd8, with the contents db89745f97a58299.

@@ -3458,4 +3458,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 6b5d94cc116ef08e, with the contents e769877bb1818420.
+# Generated from 955aa2035fc7be4f, with the contents e769877bb1818420.

@@ -158,7 +158,7 @@ def _training_expected(row: Row) -> float:
 
 def _peak_share(row: Row) -> float:
     (peak,) = _card(row, _rate(row))
-    rate = peak * expected.peak_share(row.card, row.bits)
+    rate = peak * tables.peak_share(row.card, row.bits)
     return rate / _transformer(row).training_flops(row.length)
 
 
@@ -174,7 +174,9 @@ def _memory(row: Row) -> float:
 
 
 def _memory_expected(row: Row) -> float:
-    return expected.with_margin(_memory(row))
+    plans = [expected.with_copies(plan) for plan in plans_of(row)]
+    sizes = [memory_of(row, plan) for plan in plans]
+    return expected.with_margin(sum(sizes) / len(sizes))
 
 
 def _fine_tuning(row: Row) -> float:
@@ -243,8 +245,9 @@ def _decode(row: Row) -> float:
 def _decode_expected(row: Row) -> float:
     (bandwidth,) = _card(row, "bandwidth")
     tensor = row.gpus if row.split != "layers" else 1
-    given = _shape(row), row.length, row.bits
-    return 1 / expected.decode_time(*given, tensor * bandwidth, tensor)
+    given = _shape(row), row.length, row.bits, tensor * bandwidth
+    sums = 2 * ALL_REDUCE if tensor > 1 else 0
+    return 1 / expected.decode_time(*given, expected.layer_time(row.program) + sums)
 
 
 def _prefill(row: Row) -> float:
@@ -411,7 +414,7 @@ KINDS = {
          "model bits length", _generation, _generation_expected, ""),
         ("decode", "decode", True, "bytes of a token in Inference",
          "model card gpus bits length split", _decode, _decode_expected,
-         f"{_CALLS} ALL_REDUCE"),
+         f"{_CALLS} LLAMA_CPP_KERNELS CALL EAGER_CALLS ALL_REDUCE"),
         ("prefill", "prefill", True, "prompt in Inference",
          "model card bits length", _prefill, _prefill_expected,
          f"{_PRODUCTS} {_CALLS}"),
@@ -468,5 +471,5 @@ def fitted_on(name: str, row: Row) -> set[str]:
     """Return the sources that a row's expectation was fitted on."""
     used = KINDS[name].constants
     if name == "peak-share":
-        used = (expected.peak_share_of(row.card, row.bits),)
+        used = (tables.peak_share_of(row.card, row.bits),)
     return {source for each in used for source in expected.CONSTANTS[each].sources}

@@ -14,12 +14,9 @@ from torch.utils.checkpoint import checkpoint
 
 from d2l import tables
 from d2l import torch as d2l
-from d2l.expectations import BANDWIDTH_SHARE, product_rate
+from d2l.expectations import BANDWIDTH_SHARE, CALL, product_rate
 from d2l.published import Row
 
-CALL = (
-    14.6e-6  # the seconds of a call in sec_gpu_performance, on the host of an RTX 4090
-)
 HALF = ("float16", "bfloat16")  # the counts of both are the same
 
 

@@ -88,6 +88,30 @@ def card_memory(card: str) -> float:
     return data.get("memory") or 1e9 * data["advertised"]
 
 
+# The share of the data sheet's rate that training a language model reaches: on cards
+# without a share of their own, on an A100, on RTX cards, and in 8 bits. `CONSTANTS` in
+# d2l.expectations names the sources that they were fitted on.
+PEAK_SHARE, PEAK_SHARE_A100, PEAK_SHARE_RTX, PEAK_SHARE_8 = 0.4, 0.53, 0.65, 0.25
+
+
+def peak_share_of(card: str, bits: float = 16) -> str:
+    """Return the name of the constant that is a card's share of the peak."""
+    if bits == 8:
+        return "PEAK_SHARE_8"
+    if card.startswith("RTX"):
+        return "PEAK_SHARE_RTX"
+    return "PEAK_SHARE_A100" if card.startswith("A100") else "PEAK_SHARE"
+
+
+def peak_share(card: str, bits: float = 16) -> float:
+    """Return the share of the data sheet's rate that training reaches on a card.
+
+    It is that of language models with all parameters; in 8 bits it refers to the rate
+    of products in 8 bits.
+    """
+    return globals()[peak_share_of(card, bits)]
+
+
 LanguageShape = namedtuple(
     "LanguageShape",
     "params active layers heads kv_heads head_size context experts used",

@@ -3639,4 +3639,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from d7ec112287bfea98, with the contents 72447ab42f268628.
+# Generated from 71917b3d251bd177, with the contents 72447ab42f268628.

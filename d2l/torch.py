@@ -3687,4 +3687,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from cfdffd7f6bbee9c6, with the contents e660bb54632d603b.
+# Generated from 643315bbd39949b3, with the contents e660bb54632d603b.

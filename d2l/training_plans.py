@@ -46,7 +46,8 @@ class TrainingPlan:
     `recompute` is 'none', 'attention', 'selective' (keeps what a layer receives, the
     output of its attention, and every second product) or 'full', `loss` 'whole' or
     'chunks', and `attention` 'fused' or 'plain'. `sequence` divides what tensor
-    parallelism would otherwise repeat.
+    parallelism would otherwise repeat. `copies` counts logits and their gradients in 16
+    bits, too, if layers have 16 bits.
     """
 
     model: Transformer
@@ -67,6 +68,7 @@ class TrainingPlan:
     dropout: bool = False
     sequence: bool = True
     overlap: bool = True
+    copies: bool = False
 
     @property
     def data(self) -> int:
@@ -210,7 +212,8 @@ def parts_of(plan: TrainingPlan) -> tuple[Part, Part, Part]:
     model, tokens, numbers = plan.model, plan.tokens, plan.numbers
     array = tokens * model.width * numbers
     chunks = plan.loss == "chunks"
-    kept, most = (0, 12 / 8) if chunks else (4, 12)  # bytes of a logit
+    whole = 16 if plan.copies and numbers < 4 else 12  # bytes of a logit, at most
+    kept, most = (0, whole / 8) if chunks else (4, whole)
     logits = tokens * model.vocabulary
     masks = tokens * model.width if plan.dropout else 0
     few = tokens * selected_per_token(plan) if plan.recompute == "selective" else array

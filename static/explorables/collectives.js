@@ -279,6 +279,7 @@ const NEU = "https://github.com/smolix/d2l-neu";
 const TITAN = "https://github.com/pytorch/torchtitan/blob/main/benchmarks/llama3_h100_202412_torchtitan.md";
 const LOCKWOOD = "https://glennklockwood.com/garden/processors/H100";
 
+const BEKMAN = "https://github.com/stas00/ml-engineering";
 const NOTES = [
   "Each device has one link. For each message, it is busy for the latency plus the " +
     "bytes over the bandwidth. All links work at the same time, so the busiest one " +
@@ -293,6 +294,9 @@ const NOTES = [
   `Latencies: what [NCCL’s model of its rings](${TUNING}) assumes for a step over ` +
     "PCIe, NVLink and a network. Algorithm and bus bandwidth: " +
     `[nccl-tests](${PERFORMANCE}).`,
+  `Expect less from a real ring: NCCL’s reach 75 to 82 % of NVLink’s data sheet ([Bekman, ` +
+    `2026](${BEKMAN})). In machines of eight H100s or newer GPUs, the switches can add up ` +
+    "(NVLS), and large all-reduces are as fast as this ring.",
 ];
 
 // Settings

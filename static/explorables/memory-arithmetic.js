@@ -97,11 +97,12 @@ const LAYERS = {
 // also has the bytes of its loss after the forward pass and at most: `loss`, `lossPeak`.
 
 /** Return the bytes per logit: after the forward pass, and at most in the backward. */
-const perLogit = ({ loss, numbers }) => {
+const perLogit = ({ loss, numbers, copies }) => {
   if (loss === "in place") return [numbers, numbers];
   const parts = loss === "chunks" ? 8 : 1;
-  // The logarithms of the softmax and two gradients exist in 32 bits.
-  return [loss === "chunks" ? 0 : 4, 12 / parts];
+  // The logarithms of the softmax and two gradients exist in 32 bits, and copies of the
+  // logits and their gradients in 16.
+  return [loss === "chunks" ? 0 : 4, (copies && numbers < 4 ? 16 : 12) / parts];
 };
 
 /** Return the bytes per token that exist for a moment in the backward pass of a layer. */
@@ -208,7 +209,8 @@ const shared = ({ recipe, optimizer, gpus, sharded }) => {
  * @param {object} setting a model's sizes; batch: examples of a minibatch; length:
  * tokens of an example; recipe; optimizer; recompute: "none", "attention",
  * "nonlinearity", "selective" or "full"; loss: "whole", "chunks" or "in place"; parts: number of
- * parts whose gradients are added; gpus; sharded: "optimizer" or "all"
+ * parts whose gradients are added; gpus; sharded: "optimizer" or "all"; copies: whether
+ * logits in 16 bits count beside those in 32
  * @returns {object[]} points {at, phase, stage, part, and the bytes of each role}
  */
 export const timeline = (setting) => {

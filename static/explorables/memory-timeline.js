@@ -4,7 +4,7 @@
  */
 import { size, percent, inUnits, GIGA } from "./arithmetic.js";
 import * as memory from "./memory-arithmetic.js";
-import { withMargin } from "./expectations.js";
+import * as usual from "./expectations.js";
 import { cards } from "./cards.js";
 import {
   each, label, path, vertical, horizontal, dot, ticks, was, chart, inColumns, linear,
@@ -119,7 +119,10 @@ const timeline = (state) => memory.timeline(setting(state));
 /** Return the bytes at the peak of a step. */
 const need = (state) => total(memory.peak(timeline(state)));
 const capacity = (state) => card(state)[1] * GIGA;
-const fits = (state) => withMargin(need(state)) <= capacity(state);
+/** Return the bytes that a step is expected to take. */
+const expectedNeed = (state) =>
+  usual.withMargin(total(memory.peak(memory.timeline({ ...setting(state), copies: true }))));
+const fits = (state) => expectedNeed(state) <= capacity(state);
 
 // What was measured, or planned by a compiler, in MiB, and the same from a timeline
 
@@ -399,7 +402,7 @@ const advice = (state) => {
 
 const result = (state) => {
   const bytes = need(state);
-  const expected = withMargin(bytes);
+  const expected = expectedNeed(state);
   const left = capacity(state) - expected;
   const text = `${CARDS[state.card] ? "the " : ""}${card(state)[0].split(",")[0]}`;
   const start =
@@ -518,8 +521,9 @@ const NOTES = [
   `Capacities are those that NVIDIA advertises ([L4, A100 and H100](${MATRIX}), ` +
     `[RTX 4090](${ADA}), [B200](${DGX})), with 1 GB = 10⁹ bytes. The driver may ` +
     "report up to 7 % more or less. The CUDA context takes about 0.5 GB, and the " +
-    "allocator leaves gaps: published peaks are a tenth above such sums, so a step fits " +
-    "here if its arrays take at most nine tenths of the card.",
+    "allocator leaves gaps. The expected peak counts logits in 16 bits beside those in 32, " +
+    `and leaves ${percent(usual.LEFT)} of the card: ${usual.SAFE} published peaks stay below it. A step ` +
+    "fits if its expected peak does.",
   "The unit of time is the forward pass of a layer. Its backward pass takes 2 " +
     "units, or 3 with checkpointing. Parts of a minibatch after the third repeat the " +
     "third and are not drawn.",

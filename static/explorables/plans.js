@@ -137,11 +137,11 @@ const stepOf = (state) => parallel.planStep(planOf(state), hardwareOf(state));
 const expectedOf = (state) => parallel.expectedStep(planOf(state), hardwareOf(state));
 const capacity = (state) => cardOf(state).capacity * GIGA;
 /** Return the bytes that a GPU is expected to need, for a plan that is possible. */
-const needOf = ({ memory }) => usual.withMargin(parallel.total(memory));
-const fits = (state) => {
-  const step = stepOf(state);
-  return !step.why && needOf(step) <= capacity(state);
+const needOf = (state) => {
+  const { memory } = parallel.planStep({ ...planOf(state), copies: true }, hardwareOf(state));
+  return usual.withMargin(parallel.total(memory));
 };
+const fits = (state) => !stepOf(state).why && needOf(state) <= capacity(state);
 
 // The drawing: the memory of a GPU above the time of a step
 
@@ -354,7 +354,7 @@ const result = (state) => {
   const name = modelOf(state).name.replace(", published", "");
   if (!fits(state)) {
     const [how, also] = run ? [" on paper", `; ${beside}`] : ["", ""];
-    const needs = `needs ${size(bytes)} (expect ${size(needOf(step))})`;
+    const needs = `needs ${size(bytes)} (expect ${size(needOf(state))})`;
     return `${name} does not fit${how}: ${each} ${needs} and has ${has}${also}.`;
   }
   const start = `${name} fits: ${each} needs ${size(bytes)} of ${has}`;
@@ -405,7 +405,7 @@ const formula = (state) => {
     ...line("tokens", `tokens to ${active} experts and back`),
     ...line("pipeline", "between stages"),
     pipeline > 1 && `bubble: (${pipeline} − 1) / (${microbatches} · ${chunks}) of the work`,
-    `memory: ${size(parallel.total(step.memory))} of arrays, ${size(needOf(step))} expected`,
+    `memory: ${size(parallel.total(step.memory))} of arrays, ${size(needOf(state))} expected`,
     `step: at least ${time(step.step)}, ${time(expectedOf(state))} expected`,
     `${rate(step.rate)} per GPU at most, without what is computed twice`,
   ];
@@ -465,12 +465,16 @@ const NOTES = [
     "of gradients hide behind the backward pass that completes them, those of ZeRO-3 " +
     "behind all arithmetic, keys and values behind the attention. The update, the latency of messages and the longer last " +
     "stage are left out.",
-  "The expected step adds what the bound leaves out: products reach 85 % of the best one, " +
-    "FlashAttention 2 reaches 66 % of it (41 % on an H100 or H200), rings in a machine " +
-    "carry 80 % of NVLink, and the kernels between products and the update move bytes at " +
-    "85 % of the memory’s bandwidth. The expected memory is that of the arrays divided by " +
-    "0.9. No constant was fitted on training runs; `python -m d2l audit training` holds " +
-    "both against published ones.",
+  "The expected step adds what the bound leaves out: products reach " +
+    `${percent(usual.PRODUCT_SHARE)} of the best one, FlashAttention 2 reaches ` +
+    `${percent(usual.ATTENTION_SHARE)} of it (${percent(usual.ATTENTION_SHARE_HOPPER)} on an ` +
+    `H100 or H200), rings in a machine carry ${percent(usual.RING_SHARE)} of NVLink, and the ` +
+    "kernels between products and the update move bytes at " +
+    `${percent(usual.BANDWIDTH_SHARE)} of the memory’s bandwidth. No constant was fitted on ` +
+    "training runs; python -m d2l audit training holds both against published ones. The " +
+    "expected memory counts logits in 16 bits beside those in 32, and leaves " +
+    `${percent(usual.LEFT)} of a card for copies and gaps: ${usual.SAFE} published peaks ` +
+    "stay below it.",
   "Five published runs are among the models. They took 1.4 to 1.9 times as long as the " +
     "bound, and 1.1 to 1.2 times as long as expected: " +
     `a trillion parameters on 3072 A100 ([Narayanan et al., 2021](${MEGATRON}), with ` +

@@ -1,7 +1,7 @@
 /* How many users does a GPU serve? The figure shows the memory of a card, and the tokens per
  * second of all users against their number.
  */
-import { time, size, round, plural, rate, bandwidth } from "./arithmetic.js";
+import { time, size, round, plural, rate, bandwidth, percent } from "./arithmetic.js";
 import * as inference from "./inference-arithmetic.js";
 import * as usual from "./expectations.js";
 import { cards } from "./cards.js";
@@ -39,10 +39,11 @@ const NOTES = [
     "are computed between the steps. The arithmetic is that of dense matrices, with 8 " +
     "bits where weights have 8 and the card can. Calls, the arithmetic of attention, " +
     "sampling and links are left out, and a tenth of the memory is left free.",
-  "The expectation has products at 85 % of the best published one, the memory at 85 % of " +
-    "its bandwidth, 40 µs of kernels in each layer, a prompt’s attention, and the memory of " +
-    "a prompt’s pass. None of these numbers was fitted on servers; `python -m d2l audit " +
-    "serving` holds both against published ones.",
+  `The expectation has products at ${percent(usual.PRODUCT_SHARE)} of the best published ` +
+    `one, the memory at ${percent(usual.BANDWIDTH_SHARE)} of its bandwidth, ` +
+    `${time(usual.LAYER_KERNELS * usual.KERNEL_TIME)} of kernels in each layer, a prompt’s ` +
+    "attention, and the memory of a prompt’s pass. None of these numbers was fitted on " +
+    "servers; python -m d2l audit serving holds both against published ones.",
   `[TensorRT-LLM 1.0](${NVIDIA}) publishes ten pairs of input and output for Llama 3.1 8B ` +
     "in 8 bits on an H100. With as many users as fit, nine are 0.58 to 0.74 of this " +
     "bound, and 128 tokens in and out 0.43.",

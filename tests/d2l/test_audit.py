@@ -78,8 +78,13 @@ WANTED = {"training": 0.6, "decode": 0.6, "peak-share": 0.7, "memory": 0.6}
 @pytest.mark.parametrize("name", WANTED)
 def test_expectations_hold_for_sources_that_nobody_fitted(name):
     found = audit.expected(name, is_fitted=False)
-    assert found.rows > 20 and found.sources >= 3
+    assert found.rows > 20 and found.sources >= 2
     assert found.within_quarter >= WANTED[name]
+
+
+def test_expected_memory_errs_on_the_safe_side():
+    ratios = [each.expected_ratio for each in counted("memory")]
+    assert sum(ratio >= 1 for ratio in ratios) >= 0.75 * len(ratios)
 
 
 def test_expectations_are_nearer_than_bounds():
@@ -173,6 +178,11 @@ FAULTS = {
     ),
     "kernels that move nothing": wrap(expectations, "moved_bytes", lambda size: 0),
     "attention like products": wrap(expectations, "attention_share", lambda x: 1),
+    "programs that are all compiled": (
+        expectations,
+        "layer_time",
+        lambda program="": 40e-6,
+    ),
     "free kernels": (expectations, "KERNEL_TIME", 0),
     "kernels in milliseconds": (expectations, "KERNEL_TIME", 4e-3),
     "sums that take no time": wrap(expectations, "sum_time", lambda s: 0 * s),
@@ -190,14 +200,17 @@ FAULTS = {
     "quantized products that keep nothing": wrap(
         expectations, "copied_inputs", lambda size: 0
     ),
+    "logits in 32 bits only": wrap(
+        expectations,
+        "with_copies",
+        lambda plan: dataclasses.replace(plan, copies=False),
+    ),
     "no margin": wrap(expectations, "with_margin", lambda size: 0.9 * size),
     "switches that never add up": (expectations, "NVLS", ()),
     "rings that carry all": (expectations, "RING_SHARE", 1),
     "all products like the best": (expectations, "PRODUCT_SHARE", 1),
     "all of the bandwidth": (expectations, "BANDWIDTH_SHARE", 1),
-    "one share of the peak": wrap(
-        expectations, "peak_share_of", lambda x: "PEAK_SHARE"
-    ),
+    "one share of the peak": wrap(tables, "peak_share_of", lambda x: "PEAK_SHARE"),
     "a ring that sends once": wrap(predictions, "ring_time", lambda s: s / 2),
     "a product of half the FLOPs": wrap(predictions, "product_time", lambda s: 2 * s),
     "GB as GiB": (published, "SCALES", published.SCALES | {"GiB": 1e9}),

@@ -50,6 +50,7 @@ test("the constants of expectations are those of the library", () => {
     if (card !== "A100 40 GB") close(found, rates[card], EXACT, card); // in no figure
   }
   close(usual.withMargin(1), margin, EXACT);
+  assert.equal(usual.SAFE, library.published.safe);
 });
 
 test("a GPU of a plan takes the memory that the library predicts", () => {

@@ -5,7 +5,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from d2l import bounds, expectations, predictions, serving, tables
+from d2l import audit, bounds, expectations, predictions, serving, tables
 from d2l import training_plans as training
 from d2l.language_models import TRANSFORMERS
 from d2l.published import Row, published_rows
@@ -31,6 +31,7 @@ def published() -> dict[str, Any]:
             for card in ALL_CARDS
         },
         "margin": expectations.with_margin(1),
+        "safe": safe(),
         "hardware": {
             card: predictions.hardware_of(card)._asdict()
             for card in predictions.BEST
@@ -42,6 +43,13 @@ def published() -> dict[str, Any]:
         "rings": [rung(row) for row in rows if row.kind == "all-reduce"],
         "products": list(products(rows)),
     }
+
+
+def safe() -> str:
+    """Return how many published peaks of memory are below the expected ones."""
+    found = [each for each in audit.outcomes("memory") if not each.why]
+    below = sum(each.expected_ratio >= 1 for each in found)
+    return f"{below} of {len(found)}"
 
 
 def random_plans(count: int = 200) -> Iterator[training.TrainingPlan]:
@@ -67,6 +75,7 @@ def random_plans(count: int = 200) -> Iterator[training.TrainingPlan]:
             dropout=choose.choice([False, True]),
             sequence=choose.choice([False, True]),
             overlap=choose.choice([False, True]),
+            copies=choose.choice([False, True]),
         )
         if not plan.problem():
             count -= 1
