@@ -351,6 +351,7 @@ const move = (words, by) => ({
   },
 });
 
+const firstRow = ({ kind }) => POINTS[kind]?.[0].id ?? "";
 const ids = new Set(Object.values(POINTS).flatMap((found) => found.map(({ id }) => id)));
 const NOTES = [
   "The rows and where each stands are in the library’s file published.csv, and python -m d2l " +
@@ -367,7 +368,7 @@ export default figure({
     text("own", "Your own value for this point’s setting, in its unit", "such as 130", {
       ...{ when: isOne, unkept: true },
     }),
-    hidden("row", (id) => id === "" || ids.has(id), (state) => (isAll(state) ? "" : chosen(state).id)),
+    hidden("row", (id) => id === "" || ids.has(id), firstRow),
   ],
   actions: [move("Next point", 1), move("Previous point", -1)],
   invite: "Choose a kind of prediction, and then its worst point: which term is missing?",
