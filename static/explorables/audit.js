@@ -47,6 +47,7 @@ const settingOf = (point) =>
   [point.model.replaceAll(" x ", " × "), cardOf(point), point.settings, point.program]
     .filter(Boolean)
     .join(", ");
+const natureOf = (kind) => (published.kinds[kind].bound ? "a bound" : "an estimate");
 const limitOf = (kind) => (published.kinds[kind].bound ? "at most" : "about");
 
 const overview = () => {
@@ -130,9 +131,9 @@ const formula = (state) => {
   if (isAll(state))
     return ["ratio = prediction / measurement: at least 1 for a bound that holds, near 1 for a good estimate"];
   const found = SUMMARIES[state.kind];
-  const { formula: home, bound } = published.kinds[state.kind];
+  const { formula: home } = published.kinds[state.kind];
   return [
-    `prediction: ${home}, ${bound ? "a bound" : "an estimate"}`,
+    `prediction: ${home}, ${natureOf(state.kind)}`,
     `ratios: ${found.rows} of ${found.sources} sources, median ${factor(found.median)}, eight of ` +
       `ten between ${factor(found.low)} and ${factor(found.high)}`,
     `within 25 %: ${percent(found.within_quarter)}; within a factor of 2: ${percent(found.within_double)}`,
@@ -311,12 +312,12 @@ const drawOne = (state, width) => {
     width,
     bottom + 64 + 22 * Math.ceil(count / (isNarrow(width) ? 2 : 3)),
     diagonal(frame),
-    label(0, 14, `predicted ${limitOf(state.kind)}, ${unit}`, "soft small"),
+    label(0, 14, `prediction (${natureOf(state.kind)}), ${unit}`, "soft small"),
     grid(frame, ticks, ticks),
     marks(state, frame, numberOf),
     tag("circle", { cx: x(point.x), cy: y(point.y), r: 9, class: "now", fill: "none" }),
     each(owns, ([a, b]) => dot(x(a), y(b), 6, "measured") + label(x(a) + 9, y(b) + 5, "yours", "ink small halo")),
-    label((frame.left + frame.right) / 2, bottom + 38, `measured, ${unit}`, "soft small", "middle"),
+    label((frame.left + frame.right) / 2, bottom + 38, `measurement, ${unit}`, "soft small", "middle"),
     legend(names, hasOthers, width, bottom + 64),
   );
 };
