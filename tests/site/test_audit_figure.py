@@ -1,6 +1,7 @@
 """Readers choose published measurements in a figure, and add one of their own."""
 
-from browsing import Visitor
+import pytest
+from browsing import SCREENS, Violations, Visitor
 from figures import result, settle
 from playwright.sync_api import Page, expect
 
@@ -67,3 +68,16 @@ def test_words_of_an_exercise_choose_its_row(open_page: Visitor):
     page.locator('[data-play*="azure-h200-gemm-1024x1024x1024"]').click()
     assert "290.8 TFLOP/s measured, at most 1979" in result(page, "audit")
     assert "The missing term: the start of the kernel" in log(page)
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_axe_finds_nothing_in_a_kind(
+    open_http_page: Visitor, violations: Violations, screen: str
+):
+    page = open_http_page(SECTION, **SCREENS[screen])
+    figure = page.locator("#fig-audit")
+    figure.get_by_label("Prediction", exact=True).select_option("Decoding")
+    figure.get_by_label("Your own value").fill("30")
+    figure.get_by_text("The arithmetic and its sources").click()
+    page.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
+    assert violations(page, colors=screen == "dark") == []
