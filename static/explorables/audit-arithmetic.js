@@ -93,7 +93,6 @@ const MISSING = [
   ["peak-share", isLow, "a share of its own: this card reaches a larger part of its peak"],
   ["peak-share", () => true, "attention, most of the arithmetic of long sequences, in 16 bits, and recomputation"],
   ["memory", isSplit("recompute selective"), "selective recomputation: the plan keeps everything"],
-  ["fine-tuning", isLow, "probably values of 32 bits among those kept for the backward pass"],
 ];
 
 /** Return the term that the prediction of a point lacks, or an empty text. */

@@ -47,6 +47,7 @@ const settingOf = (point) =>
   [point.model.replaceAll(" x ", " × "), cardOf(point), point.settings, point.program]
     .filter(Boolean)
     .join(", ");
+const natureOf = (kind) => (published.kinds[kind].bound ? "a bound" : "an estimate");
 const limitOf = (kind) => (published.kinds[kind].bound ? "at most" : "about");
 
 const overview = () => {
@@ -130,9 +131,9 @@ const formula = (state) => {
   if (isAll(state))
     return ["ratio = prediction / measurement: at least 1 for a bound that holds, near 1 for a good estimate"];
   const found = SUMMARIES[state.kind];
-  const { formula: home, bound } = published.kinds[state.kind];
+  const { formula: home } = published.kinds[state.kind];
   return [
-    `prediction: ${home}, ${bound ? "a bound" : "an estimate"}`,
+    `prediction: ${home}, ${natureOf(state.kind)}`,
     `ratios: ${found.rows} of ${found.sources} sources, median ${factor(found.median)}, eight of ` +
       `ten between ${factor(found.low)} and ${factor(found.high)}`,
     `within 25 %: ${percent(found.within_quarter)}; within a factor of 2: ${percent(found.within_double)}`,
@@ -311,12 +312,12 @@ const drawOne = (state, width) => {
     width,
     bottom + 64 + 22 * Math.ceil(count / (isNarrow(width) ? 2 : 3)),
     diagonal(frame),
-    label(0, 14, `predicted ${limitOf(state.kind)}, ${unit}`, "soft small"),
+    label(0, 14, `prediction (${natureOf(state.kind)}), ${unit}`, "soft small"),
     grid(frame, ticks, ticks),
     marks(state, frame, numberOf),
     tag("circle", { cx: x(point.x), cy: y(point.y), r: 9, class: "now", fill: "none" }),
     each(owns, ([a, b]) => dot(x(a), y(b), 6, "measured") + label(x(a) + 9, y(b) + 5, "yours", "ink small halo")),
-    label((frame.left + frame.right) / 2, bottom + 38, `measured, ${unit}`, "soft small", "middle"),
+    label((frame.left + frame.right) / 2, bottom + 38, `measurement, ${unit}`, "soft small", "middle"),
     legend(names, hasOthers, width, bottom + 64),
   );
 };
@@ -351,6 +352,7 @@ const move = (words, by) => ({
   },
 });
 
+const firstRow = ({ kind }) => POINTS[kind]?.[0].id ?? "";
 const ids = new Set(Object.values(POINTS).flatMap((found) => found.map(({ id }) => id)));
 const NOTES = [
   "The rows and where each stands are in the library’s file published.csv, and python -m d2l " +
@@ -367,7 +369,7 @@ export default figure({
     text("own", "Your own value for this point’s setting, in its unit", "such as 130", {
       ...{ when: isOne, unkept: true },
     }),
-    hidden("row", (id) => id === "" || ids.has(id), (state) => (isAll(state) ? "" : chosen(state).id)),
+    hidden("row", (id) => id === "" || ids.has(id), firstRow),
   ],
   actions: [move("Next point", 1), move("Previous point", -1)],
   invite: "Choose a kind of prediction, and then its worst point: which term is missing?",

@@ -187,7 +187,7 @@ def test_the_card_and_the_icon_are_those_of_the_book(site: Path, pages: Pages):
 
 def test_figures_with_a_script_of_their_own_can_be_explored(site: Path, pages: Pages):
     folder = site / "_static/explorables"
-    shared = {"explorable", "device", "measure", "experiments"}
+    shared = {"explorable", "device", "measure", "experiments", "published"}
     shared |= {"kernel-task", "kernel-code", "kernel-judge", "kernel-run"}
     shared |= {"kernel-drawing", "kernel-progress", "cards", "warp-drawing"}
     names = {file.stem for file in folder.glob("*.js")} - shared

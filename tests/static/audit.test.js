@@ -66,8 +66,9 @@ test("a point that is off by more than a factor of 2 names the missing term", ()
   const row = { settings: "16 bits", program: "litgpt", id: "x" };
   assert.match(audit.missing("decode", { ...row, ratio: 3 }), /time of calls/);
   assert.equal(audit.missing("decode", { ...row, ratio: 1.9 }), "");
-  assert.match(audit.missing("fine-tuning", { ...row, ratio: 0.4 }), /32 bits/);
-  assert.equal(audit.missing("fine-tuning", { ...row, ratio: 2.5 }), "");
+  assert.match(audit.missing("peak-share", { ...row, ratio: 0.4 }), /larger part/);
+  assert.match(audit.missing("peak-share", { ...row, ratio: 2.5 }), /attention/);
+  assert.equal(audit.missing("bandwidth", { ...row, ratio: 2.5 }), "");
 });
 
 test("each row that the text names is a point of its kind", () => {
