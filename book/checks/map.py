@@ -27,7 +27,9 @@ def problems(book: Book) -> Iterator[str]:
             if part not in shown.parts:
                 wrong = f"{name}: unknown part '{part}'"
                 yield f"{CONFIG}: [map] {wrong}; choose from {known}"
-    for name in _lessons(book):
+    appendix = book.setting("pages", "appendix")
+    lessons = takewhile(lambda page: page.name != appendix, book.sections[1:])
+    for name in (Path(page.name).name for page in lessons):
         if name not in shown.entries:
             entry = f"write the parts that it treats after '{name} =', or nothing"
             yield f"{CONFIG}: [map] no entry for {name}; {entry}"
@@ -35,13 +37,6 @@ def problems(book: Book) -> Iterator[str]:
     for part in shown.parts.keys() - treated:
         yield f"{CONFIG}: [map] no section treats the part '{part}'; name it in one"
     yield from _wrong_terms(book, shown)
-
-
-def _lessons(book: Book) -> list[str]:
-    """Return the names of the sections before the first appendix."""
-    appendix = book.setting("pages", "appendix")
-    names = (section.name for section in book.sections[1:])
-    return [Path(name).name for name in takewhile(lambda n: n != appendix, names)]
 
 
 def _wrong_terms(book: Book, shown: Map) -> Iterator[str]:

@@ -33,11 +33,7 @@ RESULTS = FOLDER / "results.csv"
 COLAB, KAGGLE = "googlecolab/backend-info", "Kaggle/docker-python"
 SAGEMAKER = "aws/sagemaker-distribution"
 TITLES = {"colab": "Colab", "kaggle": "Kaggle", "sagemaker": "SageMaker Studio"}
-KINDS = {
-    "colab": names.COLAB,
-    "kaggle": names.COLAB,
-    "sagemaker": names.SAGEMAKER,
-}
+KINDS = {"colab": names.COLAB, "kaggle": names.COLAB, "sagemaker": names.SAGEMAKER}
 
 PIN = re.compile(r"\"?([\w.-]+)==([\w.]+)(?:\+\w+)?\"?")
 PYTHON = re.compile(r"^Python (3\.\d+)", re.MULTILINE)

@@ -89,7 +89,6 @@ class Pages:
         name, written = section.name, self.written[section.name]
         front, at = self.book.sections[0], self.book.sections.index(section)
         is_front = section is front
-        project = self.book.config.project
         return render_template(
             "page.html",
             written=written,
@@ -97,9 +96,7 @@ class Pages:
             is_front=is_front,
             root="../" * name.count("/"),
             front=self._link(front.name, name),
-            lang=project["lang"],
-            book=project["title"],
-            copyright=project["copyright"],
+            project=self.book.config.project,
             choices=self.choices,
             tab_names={tab: tab_name(tab) for tab in self.book.tabs},
             early=self.early,

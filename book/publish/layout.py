@@ -10,7 +10,6 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from xml.sax.saxutils import escape
 
 from book.base import build_paths
@@ -88,7 +87,12 @@ def _add_files_for_hosts(book: Book, settings: Hosting, draft: Path) -> None:
         ".nojekyll": "",  # Otherwise, GitHub omits names that begin with "_".
         "robots.txt": "User-agent: *\nAllow: /\n",
         "404.html": render_template(
-            "404.html", **_missing_page_context(book, settings)
+            "404.html",
+            project=book.config.project,
+            policy=POLICY,
+            root=settings.root,
+            index=book.config.build["index"],
+            glossary=book.setting("pages", "glossary"),
         ),
     }
     if settings.site:
@@ -100,27 +104,11 @@ def _add_files_for_hosts(book: Book, settings: Hosting, draft: Path) -> None:
 
 def _sitemap(book: Book, settings: Hosting) -> str:
     """Return the sitemap with the addresses of all pages and of the list of decks."""
-    index = f"{book.config.build['index']}.html"
-    pages = [f"{section.name}.html" for section in book.sections]
-    names = ["" if page == index else page for page in pages]
-    addresses = [
-        escape(f"{settings.site}/{name}") for name in [*names, "slides/index.html"]
-    ]
-    return URLSET.format("".join(f"<url><loc>{a}</loc></url>\n" for a in addresses))
-
-
-def _missing_page_context(book: Book, settings: Hosting) -> dict[str, Any]:
-    """Return the variables of the template for the 404 page."""
-    glossary = book.setting("pages", "glossary")
-    return {
-        "lang": book.config.project["lang"],
-        "book": book.config.project["title"],
-        "copyright": book.config.project["copyright"],
-        "policy": POLICY,
-        "root": settings.root,
-        "index": f"{book.config.build['index']}.html",
-        "glossary": f"{glossary}.html" if glossary else "",
-    }
+    index = book.config.build["index"]
+    pages = ["" if s.name == index else f"{s.name}.html" for s in book.sections]
+    addresses = (f"{settings.site}/{page}" for page in [*pages, "slides/index.html"])
+    urls = (f"<url><loc>{escape(address)}</loc></url>\n" for address in addresses)
+    return URLSET.format("".join(urls))
 
 
 # The branch of notebooks

@@ -1,7 +1,9 @@
 """The numbers of sections, figures, tables and equations, the same in all formats."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 from string import ascii_uppercase
 from typing import Literal
 
@@ -55,12 +57,11 @@ class Numbers:
         self.pages[section.name] = number
         self._count(section, number)
         appendix = self.book.setting("pages", "appendix")
-        first = 0  # the position of the first appendix
-        for position, page in enumerate(self.book.below(section), start=1):
+        names: Iterator[int | str] = count(1)
+        for page in self.book.below(section):
             if page.name == appendix:
-                first = position
-            last = ascii_uppercase[position - first] if first else position
-            self._read(page, f"{number}.{last}".lstrip("."))
+                names = iter(ascii_uppercase)
+            self._read(page, f"{number}.{next(names)}".lstrip("."))
 
     def _count(self, section: Section, page_number: str) -> None:
         """Count the headings, figures, tables and equations of a page."""

@@ -65,8 +65,12 @@ def build(
     empty = [name for name, text in decks.items() if not text]
     _remove_obsolete_decks(book, folder, empty)
     index = folder / "index.html"
-    context = _list_context(book, folder)
-    write_whole(index, render_template("slides.html", **context))
+    parts = [
+        {"title": title, "sections": list(_with_decks(book, sections, folder))}
+        for title, sections in book.parts
+    ]
+    page = render_template("slides.html", project=book.config.project, parts=parts)
+    write_whole(index, page)
     return index
 
 
@@ -89,8 +93,7 @@ def deck(book: Book, section: Section, tab: str, words: Words) -> str:
     title, *rendered = deck_page.render_slides(divided, section, words)
     return render_template(
         "deck.html",
-        lang=book.config.project["lang"],
-        book=book.config.project["title"],
+        project=book.config.project,
         framework=tab_name(tab) if book.code_tabs(section) else "",
         title=title,
         slides=rendered,
@@ -135,23 +138,6 @@ def _remove_obsolete_decks(book: Book, folder: Path, empty: list[str]) -> None:
     for page in folder.glob("*/*.html"):
         if page.relative_to(folder).as_posix() not in known - set(empty):
             page.unlink()
-
-
-def _list_context(book: Book, folder: Path) -> dict[str, Any]:
-    """Return the variables of the template for the list of decks."""
-    return {
-        "lang": book.config.project["lang"],
-        "book": book.config.project["title"],
-        "copyright": book.config.project["copyright"],
-        "parts": [
-            {
-                "title": title,
-                "heading": "h3" if title else "h2",
-                "sections": list(_with_decks(book, sections, folder)),
-            }
-            for title, sections in book.parts
-        ],
-    }
 
 
 def _with_decks(

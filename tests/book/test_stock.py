@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pypandoc
 import pytest
+from bs4 import BeautifulSoup
 from pypdf import PdfReader
 
 from book.base import environments
 from book.notebooks import evaluated
+from book.refs.numbers import Numbers
 from book.text.book import Book
 
 ROOT = Path(__file__).parents[2]
@@ -123,10 +125,35 @@ def test_the_library_of_d2lbook_is_that_of_this_book(copy):
         assert public_names(copy, tab, module) == ours
 
 
+def wrong_numbers(folder, numbers):
+    """Yield titles, contents, captions and references with numbers unlike ours."""
+    ids = {label.replace("_", "-"): place for label, place in numbers.places.items()}
+    index = soup(folder / "index.html")
+    listed = {a["href"]: a.text for a in index.select(".toctree-l1 > a")}
+    for name, number in numbers.pages.items():
+        page, chapter = soup(folder / f"{name}.html"), number.partition(".")[0]
+        for shown in filter(None, (page.h1.text, listed.get(f"{name}.html"))):
+            if number and not shown.startswith(f"{number}. "):
+                yield name, shown
+        for caption in page.select(".caption-number"):
+            if chapter and not caption.text.split()[1].startswith(f"{chapter}."):
+                yield name, caption.text
+        for link in page.select("a:has(> .std-numref)"):
+            place = ids[link["href"].partition("#")[2]]
+            if link.text != place.shown_number("numref"):
+                yield name, link.text
+
+
+def soup(path):
+    return BeautifulSoup(path.read_text("utf-8"), "html.parser")
+
+
 @pytest.mark.slow
 def test_html_and_pdf_show_the_kept_outputs(copy):
     evaluated.write(Book(copy))
     d2lbook(copy, "build", "html")
+    numbers = Numbers(Book(copy))
+    assert list(wrong_numbers(copy / "_build/d2lbook/html", numbers)) == []
     page = (copy / "_build/d2lbook/html/chapter_gpus/use-gpu.html").read_text("utf-8")
     assert "found at least two devices, cuda:0 and cuda:1" in page
     only_in_short_decks = "A training loop moves the network once"
