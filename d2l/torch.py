@@ -2914,10 +2914,11 @@ def triton_code(function: Callable, *args: torch.Tensor, card: str = "H100") -> 
             stack.enter_context(
                 mock.patch.object(owner, name, lambda *_, answer=answer: answer)
             )
+        active = "_active" if hasattr(driver, "_active") else "active"  # Triton 3.4
         stack.enter_context(
             mock.patch.object(
                 driver,
-                "_active",
+                active,
                 SimpleNamespace(
                     get_current_target=lambda: GPUTarget("cuda", limits.capability, 32),
                     get_active_torch_device=lambda: torch.device("cuda", 0),
@@ -3687,4 +3688,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 643315bbd39949b3, with the contents e660bb54632d603b.
+# Generated from 69a4e43ea543c59f, with the contents 70495b083714c46a.

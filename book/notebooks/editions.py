@@ -222,7 +222,8 @@ class Edition:
         functions += [standalone.nvidia_smi, standalone.report_gpus]
         calls.append("report_gpus()")
         if kind != names.PLAIN:
-            functions += [standalone.path_files, standalone.install_missing]
+            functions += [standalone.path_files, standalone.check_version]
+            functions.append(standalone.install_missing)
             name = f"{tab}-{Path(section.name).name}"
             needed = listed_packages(self.book, tab, name, "all")
             calls.append(f"install_missing({needed!r})")

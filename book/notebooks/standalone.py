@@ -92,17 +92,32 @@ def path_files():
     return {(f, file.name) for f in folders for file in Path(f).glob("*.pth")}
 
 
+def check_version(package, oldest, reason):
+    """Raise an `ImportError` if the installed package is older than `oldest`."""
+    version = importlib.metadata.version(package)
+    numbers, wanted = (re.findall(r"\d+", text) for text in (version, oldest))
+    if [*map(int, numbers)] < [*map(int, wanted)]:
+        raise ImportError(
+            f"this notebook needs {package} {oldest} or newer, as {reason}, and this"
+            f" kernel has {version}. Choose a host or an environment with a newer one."
+        )
+
+
 def install_missing(packages):
     """Install missing packages; `packages` maps modules to requirements.
+
+    "NAME>=VERSION, REASON" is a package whose version is checked if it is installed.
 
     A package such as numba-cuda takes effect by a file that Python reads at its start.
     The new files are read here, so the kernel needs no restart.
     """
-    missing = [
-        requirement
-        for module, requirement in packages.items()
-        if importlib.util.find_spec(module) is None
-    ]
+    missing = []
+    for module, requirement in packages.items():
+        package, _, oldest = requirement.partition(">=")
+        if importlib.util.find_spec(module) is None:
+            missing.append(package)
+        elif oldest:
+            check_version(package, *oldest.split(", ", 1))
     if missing:
         before = path_files()
         get_ipython().run_line_magic("pip", f"install -q {' '.join(missing)}")

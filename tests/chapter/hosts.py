@@ -129,7 +129,9 @@ class Environment:
         settings = [self.tab, "all", *(f"{self.tab}-{name}" for name in sections)]
         needed = listed_packages(self.book, *settings)
         found = run_python(self.python, "-c", FIND_MISSING, *needed)
-        missing = [needed[module] for module in json.loads(found.stdout)]
+        missing = [
+            needed[module].partition(">=")[0] for module in json.loads(found.stdout)
+        ]
         folder.mkdir(exist_ok=True)
         if not missing:
             return

@@ -268,6 +268,15 @@ def test_only_missing_packages_are_installed(monkeypatch: pytest.MonkeyPatch):
     assert commands == []
     standalone.install_missing({"json": "json", "no_such_module": "nosuch==1"})
     assert commands == [("pip", "install -q nosuch==1")]
+    standalone.install_missing({"no_such_module": "nosuch>=3.6, older ones fail"})
+    assert commands[1:] == [("pip", "install -q nosuch")]
+
+
+def test_an_old_package_is_refused_with_the_reason():
+    standalone.install_missing({"nbformat": "nbformat>=1.2, older ones lack it"})
+    message = r"needs nbformat 99 or newer, as older ones lack it, and this kernel has \d"
+    with pytest.raises(ImportError, match=message):
+        standalone.install_missing({"nbformat": "nbformat>=99, older ones lack it"})
 
 
 def test_what_a_package_does_at_the_start_happens_without_a_restart(
