@@ -1,9 +1,10 @@
 """Predicts published measurements by the formulas that the sections and figures use.
 
 A prediction is in the unit of `Row.measured`. A kind is a bound if no measurement can
-exceed the prediction, and an estimate otherwise. Nothing is fitted but the estimate of
-the peak's share. Beside a prediction, most kinds have an expectation, which counts what
-the prediction leaves out; `d2l.expectations` says which of its numbers are fitted.
+exceed the prediction, and an estimate otherwise. Nothing is fitted but the share of
+the peak, and the time of an all-reduce of a token. Beside a prediction, most kinds have
+an expectation, which counts what the prediction leaves out; `d2l.expectations` says
+which of its numbers are fitted.
 """
 
 import functools

@@ -115,11 +115,16 @@ test("a point shows its setting, its source and its missing term", () => {
 test("an expected value stands beside the bound", () => {
   const [point] = spec.POINTS.decode;
   const state = changed(spec, { kind: "decode" }, "kind");
-  assert.ok(!spec.log(state).some(([, words]) => words.startsWith("Expected")));
-  point.expected = 123.4;
-  const told = spec.log(state).map(([, words]) => plain(words));
-  delete point.expected;
-  assert.ok(told.some((words) => words.endsWith("123.4 tokens/s.")), told.join());
+  const { expected } = point;
+  const told = (value) => {
+    point.expected = value;
+    const words = spec.log(state).map(([, text]) => plain(text));
+    point.expected = expected;
+    return words;
+  };
+  assert.ok(told(123.4).some((words) => words.endsWith("123.4 tokens/s.")));
+  assert.ok(told(expected).some((words) => words.startsWith("Expected")));
+  assert.ok(!told(undefined).some((words) => words.startsWith("Expected")));
 });
 
 test("the reader's own value is compared, drawn, and kept for its point", () => {
