@@ -115,11 +115,12 @@ const sourceOf = ({ source }) => {
 const log = (state) => {
   if (isAll(state)) return [];
   const point = chosen(state);
-  const { expected, unit } = point;
+  const { expected, predicted, unit } = point;
+  const hasMore = expected && expected !== predicted;
   const lacks = missing(state.kind, point);
   return [
     `The point: ${settingOf(point)}.`,
-    expected ? `Expected with what others have measured: ${quantity(expected, unit)}.` : "",
+    hasMore ? `Expected, with costs that the prediction leaves out: ${quantity(expected, unit)}.` : "",
     lacks ? `The missing term: ${lacks}.` : "",
     `The source: ${sourceOf(point)}, ${point.place}.`,
   ]

@@ -112,19 +112,18 @@ test("a point shows its setting, its source and its missing term", () => {
   includes(linked, `(references.html#${point.source.replaceAll(".", "-")})`);
 });
 
-test("an expected value stands beside the bound", () => {
-  const [point] = spec.POINTS.decode;
+test("an expected value stands beside the prediction", () => {
   const state = changed(spec, { kind: "decode" }, "kind");
-  const { expected } = point;
-  const told = (value) => {
-    point.expected = value;
-    const words = spec.log(state).map(([, text]) => plain(text));
+  const [point] = spec.POINTS.decode;
+  const { expected: before, predicted } = point;
+  const told = (expected) => {
     point.expected = expected;
-    return words;
+    return spec.log(state).map(([, words]) => plain(words)).join(" ");
   };
-  assert.ok(told(123.4).some((words) => words.endsWith("123.4 tokens/s.")));
-  assert.ok(told(expected).some((words) => words.startsWith("Expected")));
-  assert.ok(!told(undefined).some((words) => words.startsWith("Expected")));
+  includes(told(123.4), "Expected", "leaves out: 123.4 tokens/s.");
+  for (const expected of [undefined, predicted])
+    assert.ok(!told(expected).includes("Expected"));
+  point.expected = before;
 });
 
 test("the reader's own value is compared, drawn, and kept for its point", () => {
