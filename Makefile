@@ -128,8 +128,12 @@ plans: $(call built,plans) $(call built,pytorch)  ## write what XLA and Triton p
 	@JAX_PLATFORMS=cpu .venvs/plans/bin/python -m benchmarks.collectives
 	@.venvs/plans/bin/python -m benchmarks.turns
 
-audit: $(call built,pytorch)  ## predict the published measurements again: the data and the table of their figure
-	@.venvs/pytorch/bin/python -m benchmarks.audit
+audit: $(call built,pytorch) $(call built,test)  ## predict the published measurements again, for the build, the tests, and their figure
+	@PYTHONPATH=. .venvs/pytorch/bin/python tests/d2l/predicted_steps.py
+	@PYTHONPATH=. .venvs/test/bin/python tests/d2l/audit_quantiles.py
+	@PYTHONPATH=. .venvs/test/bin/python -m benchmarks.audit
+	@$(BOOK) lib
+	@.venvs/test/bin/node img/src/audit.js
 
 lock: $(call built,book)  ## pin the environments of pyproject.toml, in environments/NAME.txt; UPGRADE=
 	@$(BOOK) lock $(call option,UPGRADE,upgrade)

@@ -109,7 +109,7 @@ def summary(name: str, found: Iterable[Outcome] | None = None) -> Summary:
 
     Raises ValueError if none of them counts.
     """
-    found = outcomes(name) if found is None else found
+    found = known_outcomes(name) if found is None else found
     counted = [o for o in found if not o.why]
     if not counted:
         raise ValueError(f"no row of {name} has a prediction")
@@ -126,7 +126,7 @@ def expected(
     `is_fitted` chooses rows of sources that a constant was, or was not, fitted on.
     Raises ValueError if no such row has an expectation.
     """
-    found = outcomes(name) if found is None else found
+    found = known_outcomes(name) if found is None else found
     counted = [
         o
         for o in found
@@ -159,18 +159,20 @@ def stored(name: str) -> list[Outcome]:
     """
     rows = {row.id: row for row in published_rows()}
     return [
-        Outcome(name, rows[each["id"]], float(each["predicted"]))
+        Outcome(
+            name,
+            rows[each["id"]],
+            float(each["predicted"]),
+            expected=float(each["expected"] or "nan"),
+        )
         for each in read_rows("predicted_steps.csv")
         if each["kind"] == name and each["id"] in rows
     ]
 
 
-def known(name: str) -> Summary:
-    """Return the summary of all published outcomes of a kind, without PyTorch.
-
-    Raises KeyError if there is no such kind, and ValueError if no row counts.
-    """
-    return summary(name, stored(name) if KINDS[name].needs else None)
+def known_outcomes(name: str) -> Sequence[Outcome]:
+    """Return the outcomes of a kind, without PyTorch; raise KeyError if it is none."""
+    return stored(name) if KINDS[name].needs else outcomes(name)
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
@@ -187,7 +189,7 @@ def _share_within(ratios: Sequence[float], factor: float) -> float:
 
 def nearest(name: str, row: Row, count: int = 5) -> list[Outcome]:
     """Return the published outcomes of a kind whose settings are most like a row's."""
-    counted = [o for o in outcomes(name) if not o.why]
+    counted = [o for o in known_outcomes(name) if not o.why]
     return sorted(counted, key=lambda o: _distance(o.row, row))[:count]
 
 

@@ -116,16 +116,15 @@ def answer(arguments: Sequence[str]) -> str:
     if options.mine:
         return mine(options)
     _refuse_settings(options)
-    quick = [name for name, kind in KINDS.items() if not kind.needs]
     if options.constants:
         return constants()
-    names = [options.kind] if options.kind else quick
+    names = [options.kind] if options.kind else [*KINDS]
     if options.card:
         _known_card(options.card, {row.card for row in published_rows()})
     found = {
         name: [
             each
-            for each in audit.outcomes(name)
+            for each in audit.known_outcomes(name)
             if options.card in (None, each.row.card)
         ]
         for name in names
@@ -233,7 +232,6 @@ def table(found: dict[str, list[Outcome]]) -> str:
         lines.append(
             f"{left} predictions are left out; 'audit KIND' gives the reasons."
         )
-    lines.append("'audit step' and 'audit step-memory' need PyTorch and half a minute.")
     return "\n".join(lines)
 
 
@@ -274,9 +272,8 @@ def constants() -> str:
         lines.append(f"{name:23}{value:>8}  {constant.meaning}{fitted}")
     lines += ["", f"{'kind':12}{'rows fitted':>12}{'median':>8}{'within 25 %':>13}"
               f"{'others':>8}{'median':>8}{'within 25 %':>13}"]  # fmt: skip
-    for name, kind in KINDS.items():
-        if not kind.needs:
-            lines.append(f"{name:12}{_share(name, True, 12)}{_share(name, False, 8)}")
+    for name in KINDS:
+        lines.append(f"{name:12}{_share(name, True, 12)}{_share(name, False, 8)}")
     lines += ["", "d2l/expectations.py says where constants without a source are from."]
     return "\n".join(line.rstrip() for line in lines)
 
@@ -365,7 +362,7 @@ def mine(options: argparse.Namespace) -> str:
     unit, scale = row.unit, SCALES[row.unit]
     known, kind = audit.summary(options.kind), KINDS[options.kind]
     word = "at most" if kind.is_bound else "about"
-    others = [each.ratio for each in audit.outcomes(options.kind) if not each.why]
+    others = [each.ratio for each in audit.known_outcomes(options.kind) if not each.why]
     below = sum(ratio < found.ratio for ratio in others)
     lines = [
         f"measured:  {_short(row.value)} {unit}",

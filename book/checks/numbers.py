@@ -184,7 +184,7 @@ def _problem_with_record(span: Span) -> str:
 
     name = span.attributes.get("id", "")
     try:
-        record = audit.known(name).record
+        record = audit.summary(name).record
     except (KeyError, ValueError):
         return f"no record of '{name}'; python -m d2l audit lists all kinds"
     given, right = list(quantities(span.text)), list(quantities(record))

@@ -53,7 +53,7 @@ def test_the_table(library, memory):
 
 def beside(kind):
     """Return how often and in what range predictions of a kind were exceeded."""
-    found = audit.known(kind)
+    found = audit.summary(kind)
     low, median, high = (1 / ratio for ratio in (found.high, found.median, found.low))
     return f"{median:.2f} times", f"({low:.2f} to {high:.2f} in eight of ten; "
 

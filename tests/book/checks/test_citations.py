@@ -87,7 +87,7 @@ def test_a_record_is_that_of_the_audit(make_book):
 def test_a_wrong_record_is_reported_with_the_right_one(make_book):
     text = record(1.5)
     (found,) = problems(make_book, f"At [{text}]{{.audited id=bandwidth}}.")
-    right = audit.known("bandwidth").record
+    right = audit.summary("bandwidth").record
     wrong = f"'{text}' is not the record of bandwidth, {right}"
     assert found == f"chapter/one.md:3: {wrong}; correct the numbers"
 

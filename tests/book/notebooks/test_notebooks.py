@@ -274,7 +274,7 @@ def test_only_missing_packages_are_installed(monkeypatch: pytest.MonkeyPatch):
 
 def test_an_old_package_is_refused_with_the_reason():
     standalone.install_missing({"nbformat": "nbformat>=1.2, older ones lack it"})
-    message = r"needs nbformat 99 or newer, as older ones lack it, and this kernel has \d"
+    message = r"needs nbformat 99 or newer, as older ones lack it, and"
     with pytest.raises(ImportError, match=message):
         standalone.install_missing({"nbformat": "nbformat>=99, older ones lack it"})
 
