@@ -141,22 +141,47 @@ def summaries(found: dict[str, Any]) -> list[Summary]:
 
 
 def line_of(found: Summary) -> str:
-    """Return the line of a kind in the table."""
-    spread = f"{found.low:.2f} to {found.high:.2f}".replace(" ", "\u00a0")
-    shares = f"{found.within_quarter:.0%}", f"{found.within_double:.0%}"
+    """Return the line of a kind in the table of predictions."""
     beaten = "estimate" if found.broken is None else str(found.broken)
-    cells = [NAMES[found.kind], found.rows, found.sources, f"{found.median:.2f}"]
-    cells += [spread, *(share.replace("%", " %") for share in shares), beaten]
-    return f"| {' | '.join(map(str, cells))} |"
+    cells = [f"{found.rows}", f"{found.sources}", *_ratios(found)]
+    cells += [_share(found.within_quarter), _share(found.within_double), beaten]
+    return f"| {' | '.join([NAMES[found.kind], *cells])} |"
 
 
-def with_table(section: str, found: dict[str, Any]) -> str:
-    """Return the text of the section with the lines of today's table."""
-    lines = "\n".join(map(line_of, summaries(found)))
-    return re.sub(r"(?<=\|--:\|\n)(\|.*\n)*", lambda _: f"{lines}\n", section)
+def expected_line(name: str) -> str:
+    """Return the line of a kind in the table of expectations."""
+    found = audit.expected(name)
+    cells = [f"{found.rows}", *_ratios(found), _share(found.within_quarter)]
+    try:
+        others = audit.expected(name, is_fitted=False)
+        cells += [f"{others.rows}", _share(others.within_quarter)]
+    except ValueError:
+        cells += ["none", "–"]
+    return f"| {' | '.join([NAMES[name], *cells])} |"
+
+
+def _ratios(found: Summary) -> list[str]:
+    spread = f"{found.low:.2f} to {found.high:.2f}".replace(" ", "\u00a0")
+    return [f"{found.median:.2f}", spread]
+
+
+def _share(share: float) -> str:
+    return f"{share:.0%}".replace("%", " %")
+
+
+def with_tables(section: str, found: dict[str, Any]) -> str:
+    """Return the text of the section with the lines of today's tables."""
+    lines = {
+        "tab_audit": map(line_of, summaries(found)),
+        "tab_expected": map(expected_line, NAMES),
+    }
+    for label, each in lines.items():
+        rows = rf"(?<=:\|\n)(\|.*\n)*(?=:label:`{label}`)"
+        section = re.sub(rows, "".join(f"{line}\n" for line in each), section)
+    return section
 
 
 if __name__ == "__main__":
     today = data()
     FILE.write_text(text_of(today), "utf-8")
-    SECTION.write_text(with_table(SECTION.read_text("utf-8"), today), "utf-8")
+    SECTION.write_text(with_tables(SECTION.read_text("utf-8"), today), "utf-8")

@@ -44,9 +44,9 @@ def test_an_expected_value_follows_the_prediction():
     assert writer.values(audit.Outcome("product", row, 2e12)) == [2]
 
 
-def test_the_table_is_that_of_the_data():
-    assert writer.with_table(SECTION, STORED) == SECTION, "run make audit"
-    assert SECTION.count("\n| ") == len(KINDS) + 1
+def test_the_tables_are_those_of_the_data():
+    assert writer.with_tables(SECTION, STORED) == SECTION, "run make audit"
+    assert SECTION.count("\n| ") == 2 * (len(KINDS) + 1)
 
 
 def test_another_prediction_changes_the_table():
@@ -54,7 +54,7 @@ def test_another_prediction_changes_the_table():
         STORED["kinds"]["decode"], predicted=STORED["kinds"]["decode"]["predicted"][:9]
     )
     other = STORED | {"kinds": STORED["kinds"] | {"decode": kind}}
-    assert "| Decoding | 9 |" in writer.with_table(SECTION, other)
+    assert "| Decoding | 9 |" in writer.with_tables(SECTION, other)
 
 
 def test_each_source_is_cited():
