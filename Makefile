@@ -10,7 +10,7 @@ endif
 	system test-book test-site test-static test-d2l test-chapter test-timing test-wheel \
 	test-hosts hosts tools \
 	bench-trainer bench-kernels bench-scaling quick lint coverage \
-	plans test-plans lock clean help golden
+	plans audit test-plans lock clean help golden
 
 TABS := $(shell sed -n 's/^tabs *= *//p' config.ini | tr -d ',')
 CODE := book tests d2l benchmarks
@@ -127,6 +127,9 @@ plans: $(call built,plans) $(call built,pytorch)  ## write what XLA and Triton p
 	@JAX_PLATFORMS=cpu .venvs/plans/bin/python -m benchmarks.kernel_plans
 	@JAX_PLATFORMS=cpu .venvs/plans/bin/python -m benchmarks.collectives
 	@.venvs/plans/bin/python -m benchmarks.turns
+
+audit: $(call built,pytorch)  ## predict the published measurements again: the data and the table of their figure
+	@.venvs/pytorch/bin/python -m benchmarks.audit
 
 lock: $(call built,book)  ## pin the environments of pyproject.toml, in environments/NAME.txt; UPGRADE=
 	@$(BOOK) lock $(call option,UPGRADE,upgrade)

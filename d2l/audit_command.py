@@ -1,29 +1,41 @@
-"""Compare the book's predictions with measurements that others have published.
+"""Compare predictions for GPUs with measurements that others have published.
 
 python -m d2l audit                          # each kind of prediction, in a table
 python -m d2l audit decode                   # its rows, those furthest off first
+python -m d2l audit --constants              # what expectations depend on
 python -m d2l audit --card 'RTX 4090'        # the table for one card
 python -m d2l audit --rows --card 'RTX 4090' # the rows of all kinds for one card
 python -m d2l audit --csv > predictions.csv  # all rows with their predictions
 python -m d2l audit --mine decode 'Llama 3 8B' --card 'RTX 4090' --bits 4 --value 130
 python -m d2l audit --mine all-reduce --card H100 --gpus 8 --nbytes 1e9 --value 350
 
-Each ratio is the prediction over the measurement. No GPU should be faster than a bound,
-or have more room, so the ratios of a bound are above 1: a ratio of 1.6 means that the
-GPU reached 1 / 1.6 of the bound. A bound counts as beaten if a measurement exceeds it
-by more than 5 percent. An estimate may be off in both directions; if the ratio is below
-1, the prediction was too small, which for memory is the dangerous side.
+The library predicts the speed and the memory of models from their sizes and from the
+data sheet of a card. The ratio of a row is the prediction over the measurement.
+
+A bound is a speed or a room that no GPU should exceed, so its ratios are above 1: 1.6
+means that the bound is 1.6 times what the GPU reached. An estimate may be off in both
+directions. Below 1, it was too small, which for memory is the dangerous side.
+
+The table has, for each kind of prediction, the median of the ratios, the range of the
+middle eight of ten, and the shares of the rows that are within 25 percent and within a
+factor of 2. The last column counts the measurements that beat a bound by more than 5
+percent; it is empty for estimates.
+
+An expectation adds what a prediction leaves out: kernels between products, the time of
+a call, the share of its peak that a GPU usually reaches. Its few constants stand in
+--constants with the sources that they were fitted on. 'others' are the rows of all
+other sources, on which no constant was fitted.
 
 --mine compares a measurement of your own with its prediction and with the published
 rows whose settings are most alike. Name the kind and the model, then the settings that
 the prediction depends on:
 
---value      the measurement, in --unit or else in the kind's usual unit
+--value      the measurement, in --unit or else in the unit of the kind below
 --bits       of a weight, or of a factor of a product; 16 if it is not given
 --batch      sequences of a step; --micro: of a microbatch on one GPU
 --length     tokens of a sequence or of a prompt, or those before a token
 --output     tokens that a server generates for each prompt
---recompute  selective counts as none; half means every second layer
+--recompute  selective: every second product; half: every second layer
 --optimizer  host means that its state is in the memory of the host
 --recipe     cast means weights of 32 bits and layers in 16; mixed: with a master copy
 --split      how GPUs share a model: layers, tensor, or such as 'zero 3, tensor 8'
@@ -37,13 +49,14 @@ in the arguments.
 import argparse
 import csv
 import io
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from d2l import arguments as args
-from d2l import audit, tables
+from d2l import audit, expectations, tables
 from d2l.arguments import UsageError
 from d2l.audit import Outcome, Summary
 from d2l.language_models import LANGUAGE_SHAPES
@@ -79,8 +92,12 @@ HEAD = (
     f"{'kind':12}{'rows':>5}{'sources':>9}{'median':>8}{'10 to 90 %':>14}"
     f"{'within 25 %':>13}{'factor 2':>10}{'beaten':>8}"
 )
+EXPECTED_HEAD = (
+    f"{'kind':12}{'rows':>5}{'sources':>9}{'median':>8}{'10 to 90 %':>14}"
+    f"{'within 25 %':>13}{'others':>8}{'within':>8}"
+)
 ROW_HEAD = (
-    f"{'ratio':>6}{'predicted':>11}{'measured':>11}  "
+    f"{'ratio':>6}{'predicted':>11}{'ratio':>7}{'expected':>11}{'measured':>11}  "
     "unit, model, card, settings, program, source"
 )
 
@@ -100,6 +117,8 @@ def answer(arguments: Sequence[str]) -> str:
         return mine(options)
     _refuse_settings(options)
     quick = [name for name, kind in KINDS.items() if not kind.needs]
+    if options.constants:
+        return constants()
     names = [options.kind] if options.kind else quick
     if options.card:
         _known_card(options.card, {row.card for row in published_rows()})
@@ -125,13 +144,16 @@ def answer(arguments: Sequence[str]) -> str:
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the arguments."""
     kinds = [
-        f"{name:12}{'bound' if kind.is_bound else 'estimate':10}{kind.formula}"
+        f"{name:12}{'bound' if kind.is_bound else 'estimate':10}"
+        f"{UNITS[kind.kind][0]:14}{kind.formula}"
         for name, kind in KINDS.items()
     ]
     made = args.Parser(
         prog="python -m d2l audit",
         description=__doc__,
-        epilog="\n".join(["the kinds, and where the book predicts them:", *kinds]),
+        epilog="\n".join(
+            ["the kinds, their units, and where the book predicts them:", *kinds]
+        ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     made.add_argument("kind", nargs="?", metavar="KIND", help="one of those below")
@@ -140,6 +162,7 @@ def parser() -> argparse.ArgumentParser:
     form = made.add_mutually_exclusive_group()
     form.add_argument("--rows", action="store_true", help="rows in place of the table")
     form.add_argument("--csv", action="store_true", help="rows with all columns")
+    form.add_argument("--constants", action="store_true", help="of expectations")
     form.add_argument("--mine", action="store_true", help="a measurement of your own")
     made.add_argument("--value", type=_positive, metavar="NUMBER")
     made.add_argument("--unit", choices=[*SCALES])
@@ -197,7 +220,10 @@ def table(found: dict[str, list[Outcome]]) -> str:
         if any(not outcome.why for outcome in each):
             lines.append(line_of(audit.summary(name, each)))
     if len(lines) == 1:
-        lines = ["No row has a prediction."]
+        return "No row has a prediction."
+    expected = [expected_line(*each) for each in found.items()]
+    lines += ["", "The same of expectations, for all rows and for those of others:"]
+    lines += [EXPECTED_HEAD, *(line for line in expected if line)]
     left = sum(bool(each.why) for outcomes in found.values() for each in outcomes)
     lines += [
         "",
@@ -221,6 +247,49 @@ def line_of(found: Summary) -> str:
     ).rstrip()
 
 
+def expected_line(name: str, found: list[Outcome]) -> str:
+    """Return the line of the expectations of a kind, or nothing without any."""
+    try:
+        every = audit.expected(name, found)
+    except ValueError:
+        return ""
+    spread = f"{every.low:.2f} to {every.high:.2f}"
+    line = (
+        f"{name:12}{every.rows:5}{every.sources:9}{every.median:8.2f}{spread:>14}"
+        f"{every.within_quarter:13.0%}"
+    )
+    try:
+        others = audit.expected(name, found, is_fitted=False)
+    except ValueError:
+        return line
+    return f"{line}{others.rows:8}{others.within_quarter:8.0%}"
+
+
+def constants() -> str:
+    """Return the constants of expectations, where they are from, and how they fare."""
+    lines = [f"{'constant':23}{'value':>8}  meaning; sources that it was fitted on"]
+    for name, constant in expectations.CONSTANTS.items():
+        value = f"{getattr(expectations, name):g}"
+        fitted = f"; {', '.join(constant.sources)}" if constant.sources else ""
+        lines.append(f"{name:23}{value:>8}  {constant.meaning}{fitted}")
+    lines += ["", f"{'kind':12}{'rows fitted':>12}{'median':>8}{'within 25 %':>13}"
+              f"{'others':>8}{'median':>8}{'within 25 %':>13}"]  # fmt: skip
+    for name, kind in KINDS.items():
+        if not kind.needs:
+            lines.append(f"{name:12}{_share(name, True, 12)}{_share(name, False, 8)}")
+    lines += ["", "d2l/expectations.py says where constants without a source are from."]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _share(name: str, is_fitted: bool, width: int) -> str:
+    """Return rows, median and share within 25 percent, or spaces."""
+    try:
+        found = audit.expected(name, is_fitted=is_fitted)
+    except ValueError:
+        return " " * (width + 21)
+    return f"{found.rows:{width}}{found.median:8.2f}{found.within_quarter:13.0%}"
+
+
 def listing(found: list[Outcome]) -> str:
     """Return a line for each row of a kind, and the reasons why others are missing."""
     if not found:
@@ -239,12 +308,15 @@ def listing(found: list[Outcome]) -> str:
 
 
 def row_line(found: Outcome) -> str:
-    """Return the line of a row: ratio, prediction, measurement and settings."""
+    """Return the line of a row: prediction, expectation, measurement and settings."""
     row, scale = found.row, SCALES[found.row.unit]
     gpus = f"{row.gpus} x {row.card}" if row.gpus > 1 else row.card
     parts = [row.unit, row.model, gpus, settings(row), row.program, row.source]
+    expected = " " * 18
+    if not math.isnan(found.expected):
+        expected = f"{found.expected_ratio:7.2f}{_short(found.expected / scale):>11}"
     return (
-        f"{found.ratio:6.2f}{_short(found.predicted / scale):>11}"
+        f"{found.ratio:6.2f}{_short(found.predicted / scale):>11}{expected}"
         f"{_short(row.value):>11}  {', '.join(part for part in parts if part)}"
     )
 
@@ -267,15 +339,17 @@ def as_csv(found: Iterable[Outcome]) -> str:
     """Return rows with their predictions as comma-separated values."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["prediction", "predicted", "ratio", "left_out", *COLUMNS])
+    numbers = ["predicted", "ratio", "expected", "expected_ratio"]
+    writer.writerow(["prediction", *numbers, "left_out", *COLUMNS])
     for each in found:
-        known = each.predicted == each.predicted
         scale = SCALES[each.row.unit]
-        numbers = [f"{each.predicted / scale:.6g}", f"{each.ratio:.4f}"]
+        numbers = [
+            *(f"{each.predicted / scale:.6g}", f"{each.ratio:.4f}"),
+            *(f"{each.expected / scale:.6g}", f"{each.expected_ratio:.4f}"),
+        ]
+        known = ["" if number == "nan" else number for number in numbers]
         values = [getattr(each.row, name) or "" for name in COLUMNS]
-        writer.writerow(
-            [each.kind, *(numbers if known else ["", ""]), each.why, *values]
-        )
+        writer.writerow([each.kind, *known, each.why, *values])
     return text.getvalue().rstrip()
 
 
@@ -296,9 +370,9 @@ def mine(options: argparse.Namespace) -> str:
     lines = [
         f"measured:  {_short(row.value)} {unit}",
         f"predicted: {word} {_short(found.predicted / scale)} {unit} ({kind.formula})",
-        f"predicted / measured: {found.ratio:.2f}; published: {known.median:.2f} "
-        f"({known.low:.2f} to {known.high:.2f} in eight of ten; {known.rows} rows), "
-        f"{below} of them below yours",
+        *_expectation(found),
+        f"predicted / measured: {found.ratio:.2f}; published: {known.record}; "
+        f"{below} of these ratios are smaller",
     ]
     if kind.is_bound and found.ratio < audit.TOLERANCE:
         lines.append(
@@ -308,6 +382,18 @@ def mine(options: argparse.Namespace) -> str:
     lines += ["", "The nearest published rows:", ROW_HEAD]
     lines += [row_line(each) for each in audit.nearest(options.kind, row)]
     return "\n".join(lines)
+
+
+def _expectation(found: Outcome) -> list[str]:
+    """Return the line of what was to be expected, if anything was."""
+    if math.isnan(found.expected):
+        return []
+    unit, known = found.row.unit, audit.expected(found.kind)
+    return [
+        f"expected:  about {_short(found.expected / SCALES[unit])} {unit}",
+        f"expected / measured: {found.expected_ratio:.2f}; published: "
+        f"{known.median:.2f} ({known.low:.2f} to {known.high:.2f} in eight of ten)",
+    ]
 
 
 def row_of(options: argparse.Namespace) -> Row:

@@ -3834,4 +3834,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from d399a079c1bdfa84, with the contents aea1a056ea1dc9cd.
+# Generated from 9f5f738867a3693d, with the contents aea1a056ea1dc9cd.

@@ -1,38 +1,45 @@
-"""Print the memory that a model takes to train or to generate text, before it runs.
+"""Predict the memory that a model takes to train or to generate text, before it runs.
 
 python -m d2l memory MODULE:MODEL --batch SHAPE[:TYPE] ...
-python -m d2l memory torchvision.models:resnet50 --batch 32x3x224x224 32:int64
 python -m d2l memory 'my_models:Net(10)' --batch 64x784 64:int64 --optimizer sgd
 python -m d2l memory my_models:Regression --batch 64x8 64x1 --loss mse
+python -m d2l memory d2l.recorded_steps:ResNet50 --batch 32x3x224x224 32:int64
 python -m d2l memory 'Llama 3 8B' --generate 8192 --users 16
 python -m d2l memory 'Qwen3 8B' --generate 8192 --weight-bits 4.5 --cache-bits 8
 python -m d2l memory my-model --generate 8192 --shape 36,8,128,8.19B
 
-MODULE:MODEL names a model of PyTorch, Flax (Linen or NNX), Keras or Gluon, or a
-d2l.Module: an instance, or a class or function that returns one, with arguments in
-parentheses if it needs them. The command runs the code that makes the model. It makes
-weights without data where it can, and runs no step; in MXNet, weights have data and the
-model runs on 4 and on 8 examples.
+With --batch, the command predicts a training step. MODULE is a Python module, such as
+my_models for the file my_models.py in this folder. MODEL is the model in it: an
+instance, or a class or function that returns one, with arguments in parentheses if it
+needs them. It belongs to PyTorch, Flax (Linen or NNX), Keras or Gluon, or is a
+d2l.Module, such as the ResNet50 above, which is in PyTorch. The command runs the code
+that makes the model, but no step. Weights take no memory where the framework can do
+without their values. MXNet cannot, and runs the model on 4 and on 8 examples.
 
---batch gives one shape for each item of a minibatch, the labels last; the type is
-float32 if it is not given, or one of float16, bfloat16, float64, int64, int32, uint8
-and bool. --accumulate splits the minibatch into N parts. --precision is float32 (the
-default), bfloat16 or float16, and float32 only in MXNet.
---loss is cross_entropy (the default), binary_cross_entropy, mse, l1, or own if the
-model takes the labels and returns its loss (not in Keras). If a model has several
-outputs, the loss uses its logits, or else the first output. --optimizer is adam (the
-default), adamw, sgd, momentum, rmsprop, adagrad or adafactor (in Gluon neither adamw
-nor adafactor). A d2l.Module has its own loss and optimizer.
+--batch      the shape of each array of a minibatch, the labels last: 32x3x224x224 and
+             32:int64 are 32 images and 32 integers. A type is float32 (if none is
+             given), float16, bfloat16, float64, int64, int32, uint8 or bool
+--loss       cross_entropy (if none is given), binary_cross_entropy, mse, l1, or own if
+             the model takes the labels and returns its loss (not in Keras). If there
+             are several outputs, the loss uses the logits, or else the first output
+--optimizer  adam (if none is given), adamw, sgd, momentum, rmsprop, adagrad or
+             adafactor (in Gluon neither adamw nor adafactor). A d2l.Module has its own
+             loss and optimizer
+--accumulate into how many parts the step splits the minibatch, to add up the gradients
+--precision  float32 (if none is given), bfloat16 or float16; in MXNet only float32
 
---generate needs no framework. MODEL is then the name of a language model whose shape is
-published, or any name with --shape LAYERS,KV_HEADS,HEAD_SIZE,PARAMETERS. It prints the
-bytes of the weights and of the KV caches of --users users (one, if not given) with
-LENGTH tokens each, at 16 bits per value unless --weight-bits and --cache-bits say
-otherwise. It assumes that each layer keeps all tokens; sliding windows, latent and
-linear attention need less.
+With --generate, the command predicts a server, and needs no framework. MODEL is the
+name of a published language model; for any other, add its --shape, the numbers of
+layers, of heads of keys and values, of values in a head, and of parameters. The command
+adds up the bytes of the weights and of the KV caches of --users users (one, if not
+given) with LENGTH tokens each, at 16 bits per value unless --weight-bits and
+--cache-bits say otherwise. It assumes that each layer keeps all tokens; sliding
+windows, latent and linear attention need less.
 
-A tenth of each card is kept free for the framework, the driver and fragmentation. The
-exit status is 2 for a mistake in the arguments.
+Beside each prediction stands how much more or less others have measured in such cases;
+'python -m d2l audit' has the measurements. A tenth of each card is kept free for the
+framework, the driver, and gaps between arrays. The exit status is 2 for a mistake in
+the arguments.
 """
 
 import argparse
@@ -43,10 +50,11 @@ import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from d2l import tables, wrappers
+from d2l import audit, tables, wrappers
 from d2l.arguments import Parser, UsageError, count, run
 from d2l.step_memory import (
     CARDS,
+    LEFT,
     PRECISIONS,
     Prediction,
     Step,
@@ -63,6 +71,10 @@ ITEM = re.compile(rf"([1-9]\d*(?:x[1-9]\d*)*)(?::({'|'.join(TYPES)}))?")
 TRAINING = {"accumulate", "precision", "loss", "optimizer"}
 GENERATING = {"users", "shape", "weight_bits", "cache_bits"}
 COMMAND = "python -m d2l memory"
+FREE = (
+    f"{LEFT:.0%} of each card is kept free for the framework, the driver, and gaps "
+    "between arrays."
+)
 
 
 def bits(value: str) -> float:
@@ -142,8 +154,20 @@ def training(
     rows = [_row(role, n) for role, n in found.size._asdict().items()]
     rows[-1] += ", at least" * found.low
     fit = ", ".join(found.cards) or "none"
-    cards = f"Cards for this step: {fit}. A tenth of each is left for the rest."
-    return "\n".join([*rows, "", cards, *found.notes, "", *changes]).rstrip()
+    lines = [
+        _beside("Published peaks in PyTorch were {} such predictions", "step-memory"),
+        f"Cards for this step: {fit}. {FREE}",
+        *found.notes,
+    ]
+    return "\n".join([*rows, "", *lines, "", *changes]).rstrip()
+
+
+def _beside(sentence: str, kind: str) -> str:
+    """Return a sentence with the times of predictions that were measured elsewhere."""
+    found = audit.known(kind)
+    most, median, least = (1 / r for r in (found.low, found.median, found.high))
+    spread = f"{least:.2f} to {most:.2f} in eight of ten; {found.rows} measurements"
+    return f"{sentence.format(f'{median:.2f} times')} ({spread})."
 
 
 def _change(before: Prediction, remedy: str, after: Prediction | str) -> str:
@@ -174,9 +198,14 @@ def generation(
     fit = {card: int((usable(card) - weights) // cache) for card in CARDS}
     most = ", ".join(f"{card} {max(0, count)}" for card, count in fit.items())
     cards = ", ".join(card for card in CARDS if fit[card] >= users) or "none"
-    note = "A tenth of each card is left for the rest."
-    lines = [*rows, "", f"Most users: {most}. {note}"]
-    lines.append(f"Cards for {users} user{'s' * (users != 1)}: {cards}.")
+    lines = [
+        *rows,
+        "",
+        _beside("Published memory was {} such a sum", "generation"),
+        f"Most users: {most}. {FREE}",
+        _beside("Published servers had room for {} as many tokens", "cache"),
+        f"Cards for {users} user{'s' * (users != 1)}: {cards}.",
+    ]
     if 0 < found.context < length:
         made_for = f"{name} is made for texts of up to {found.context:,} tokens."
         lines.append(f"{made_for} Longer ones fit, but do not expect good text.")

@@ -3460,4 +3460,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 57663ce73c8a511d, with the contents b1365197a1d9b9e2.
+# Generated from 9cd7b9cba0ca999d, with the contents b1365197a1d9b9e2.

@@ -1,7 +1,9 @@
 """Predicts published measurements by the formulas that the sections and figures use.
 
-Nothing is fitted. A prediction is in the unit of `Row.measured`. A kind is a bound if
-no measurement can exceed the prediction, and an estimate otherwise.
+A prediction is in the unit of `Row.measured`. A kind is a bound if no measurement can
+exceed the prediction, and an estimate otherwise. Nothing is fitted but the estimate of
+the peak's share. Beside a prediction, most kinds have an expectation, which counts what
+the prediction leaves out; `d2l.expectations` says which of its numbers are fitted.
 """
 
 import functools
@@ -10,8 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from types import ModuleType
 
+from d2l import expectations as expected
 from d2l import tables
 from d2l.bounds import bus_bandwidth, product_time, ring_time
+from d2l.expectations import ALL_REDUCE, BEST
 from d2l.language_models import LANGUAGE_SHAPES, TRANSFORMERS, Transformer
 from d2l.published import Row
 from d2l.serving import (
@@ -34,20 +38,13 @@ from d2l.training_plans import (
     training_rate,
 )
 
-# TFLOP/s of the best published product of values of 16 bits, and GB/s to other machines
-# for each GPU, as in fig_plans; the H200 is taken to have the H100's.
-BEST = {
-    **{"A100": 271, "A100 40 GB": 271, "H100": 795, "H200": 795, "B200": 1745},
-    "RTX 4090": 165.8,
-}
+# GB/s to other machines for each GPU, as in fig_plans.
 NETWORK = {"A100": 25, "A100 40 GB": 25, "RTX 4090": 3}
 USUAL_NETWORK = 50
 # What all-reduces of PyTorch reach between RTX 4090s, which have no NVLink.
 WITHIN = {"RTX 4090": 11.15}
 # The seconds of a message in fig_collectives: by NVLink, PCIe and the network.
 NVLINK_LATENCY, PCIE_LATENCY, NETWORK_LATENCY = 3.4e-6, 5.7e-6, 9.6e-6
-ALL_REDUCE = 10e-6  # the seconds of an all-reduce in a layer, in sec_gpu_inference
-PEAK_SHARE = 0.4  # of the rate of a data sheet, in sec_does_it_fit
 MACHINE = 8  # GPUs of a machine
 RECORDED = ("BERT-large", "GPT-2 124M", "ResNet-50")  # models of d2l.recorded_steps
 
@@ -101,7 +98,7 @@ def _shape(row: Row) -> LanguageShape:
 
 
 def plan_of(row: Row, recompute: str) -> TrainingPlan:
-    """Return the plan of a row; fig_plans has no selective recomputation."""
+    """Return the plan of a row."""
     groups = row.groups
     recipe = row.recipe or "bfloat16"
     if recipe not in RECIPES:
@@ -126,8 +123,9 @@ def plan_of(row: Row, recompute: str) -> TrainingPlan:
 
 def plans_of(row: Row) -> list[TrainingPlan]:
     """Return one plan, or two whose mean counts if every second layer is recomputed."""
-    choices = {"half": ("none", "full"), "full": ("full",)}
-    return [plan_of(row, each) for each in choices.get(row.recompute, ("none",))]
+    choices = {"half": ("none", "full"), "": ("none",)}
+    each = choices.get(row.recompute, (row.recompute,))
+    return [plan_of(row, recompute) for recompute in each]
 
 
 def hardware_of(card: str) -> Hardware:
@@ -149,9 +147,19 @@ def _training(row: Row) -> float:
     return len(rates) / sum(1 / rate for rate in rates)
 
 
+def _training_expected(row: Row) -> float:
+    hardware, (bandwidth,) = hardware_of(row.card), _card(row, "bandwidth")
+    attention = expected.attention_share(row.card)
+    plans = plans_of(row)
+    times = [expected.step_time(plan, hardware, bandwidth, attention) for plan in plans]
+    tokens = plans[0].batch * row.length / row.gpus
+    return tokens * len(times) / sum(times)
+
+
 def _peak_share(row: Row) -> float:
-    (rate,) = _card(row, _rate(row))
-    return PEAK_SHARE * rate / _transformer(row).training_flops(row.length)
+    (peak,) = _card(row, _rate(row))
+    rate = peak * expected.peak_share(row.card, row.bits)
+    return rate / _transformer(row).training_flops(row.length)
 
 
 def memory_of(row: Row, plan: TrainingPlan) -> float:
@@ -165,8 +173,16 @@ def _memory(row: Row) -> float:
     return sum(sizes) / len(sizes)
 
 
+def _memory_expected(row: Row) -> float:
+    return expected.with_margin(_memory(row))
+
+
 def _fine_tuning(row: Row) -> float:
     return fine_tuning_memory(plans_of(row)[0], row.bits, row.adapters)
+
+
+def _fine_tuning_expected(row: Row) -> float:
+    return expected.fine_tuning_memory(plans_of(row)[0], row.bits, row.adapters)
 
 
 # Steps that PyTorch records
@@ -185,11 +201,21 @@ def _recorded(row: Row) -> ModuleType:
 def _step(row: Row) -> float:
     full = "tf32" if row.recipe == "tf32" else "fp32"
     _card(row, "tensor16", full, "bandwidth")
-    return _recorded(row).step_rate(row)
+    steps = _recorded(row)
+    return steps.step_rate(row, steps.machine_of(row.card, row.recipe))
+
+
+def _step_expected(row: Row) -> float:
+    steps = _recorded(row)
+    return steps.step_rate(row, steps.usual_machine(row.card, row.recipe))
 
 
 def _step_memory(row: Row) -> float:
     return _recorded(row).peak_memory(row)
+
+
+def _step_memory_expected(row: Row) -> float:
+    return expected.with_margin(_step_memory(row))
 
 
 # Generating text
@@ -198,6 +224,11 @@ def _step_memory(row: Row) -> float:
 def _generation(row: Row) -> float:
     shape = _shape(row)
     return weight_bytes(shape, row.bits) + tables.cache_bytes(shape, row.length)
+
+
+def _generation_expected(row: Row) -> float:
+    model = _transformer(row)
+    return expected.generation_memory(model, _shape(row), row.bits, row.length)
 
 
 def _decode(row: Row) -> float:
@@ -209,9 +240,23 @@ def _decode(row: Row) -> float:
     return 1 / (seconds + (2 * shape.layers * ALL_REDUCE if tensor > 1 else 0))
 
 
+def _decode_expected(row: Row) -> float:
+    (bandwidth,) = _card(row, "bandwidth")
+    tensor = row.gpus if row.split != "layers" else 1
+    given = _shape(row), row.length, row.bits
+    return 1 / expected.decode_time(*given, tensor * bandwidth, tensor)
+
+
 def _prefill(row: Row) -> float:
     rate, bandwidth = _card(row, "tensor16", "bandwidth")
     return row.length / prefill_time(_shape(row), row.length, row.bits, rate, bandwidth)
+
+
+def _prefill_expected(row: Row) -> float:
+    peak, bandwidth = _card(row, "tensor16", "bandwidth")
+    rate = expected.product_rate(row.card, peak)
+    given = _shape(row), row.length, row.bits
+    return row.length / expected.prefill_time(*given, rate, bandwidth)
 
 
 def server_of(row: Row) -> Server:
@@ -228,10 +273,39 @@ def _serving(row: Row) -> float:
     return throughput(server, max(1, capacity(server)))
 
 
+def _prompt_bytes(row: Row) -> float:
+    """Return the bytes that the pass of a row's prompt takes on all of its GPUs.
+
+    The GPUs share the feed-forward network, and each has the other arrays.
+    """
+    model, tokens = _transformer(row), row.length or expected.PROMPT
+    moment = expected.prompt_bytes(model.width, model.hidden / row.gpus)
+    return row.gpus * tokens * moment
+
+
+def _serving_expected(row: Row) -> float:
+    server = server_of(row)
+    users = max(1, expected.server_users(server, _prompt_bytes(row)))
+    rate = expected.product_rate(row.card, server.rate, row.bits)
+    group = expected.Group()
+    if row.gpus > 1:
+        (link,) = _card(row, "nvlink")
+        share = expected.link_share(row.card, row.gpus)
+        group = expected.Group(row.gpus, share * link)
+    return expected.server_throughput(server, users, rate, group)
+
+
 def _cache(row: Row) -> float:
     (memory,) = _card(row, "memory")
     shape = _shape(row)
     room = cache_room(shape, row.gpus * memory, row.bits)
+    return max(0.0, room) / tables.cache_bytes(shape, 1)
+
+
+def _cache_expected(row: Row) -> float:
+    (memory,) = _card(row, "memory")
+    shape = _shape(row)
+    room = cache_room(shape, row.gpus * memory, row.bits) - _prompt_bytes(row)
     return max(0.0, room) / tables.cache_bytes(shape, 1)
 
 
@@ -257,6 +331,15 @@ def _all_reduce(row: Row) -> float:
     return bus_bandwidth(row.nbytes, seconds, row.gpus)
 
 
+def _all_reduce_expected(row: Row) -> float:
+    latency, link = ring_of(row)
+    if link == 1e9 * _data(row.card).get("nvlink", 0):
+        adds = row.gpus if "ring" not in row.program else 0
+        link *= expected.link_share(row.card, adds)
+    seconds = ring_time(row.nbytes, row.gpus, latency, link)
+    return bus_bandwidth(row.nbytes, seconds, row.gpus)
+
+
 def _product(row: Row) -> float:
     rate, bandwidth = _card(row, _rate(row), "bandwidth")
     if not row.model:  # the best of many shapes
@@ -266,8 +349,23 @@ def _product(row: Row) -> float:
     return 2 * rows * inner * columns / seconds
 
 
+def _product_expected(row: Row) -> float:
+    peak, bandwidth = _card(row, _rate(row), "bandwidth")
+    rate = expected.product_rate(row.card, peak, row.bits)
+    if not row.model:
+        return rate / expected.PRODUCT_SHARE
+    rows, columns, inner = (int(n) for n in row.model.split(" x "))
+    usual = expected.BANDWIDTH_SHARE * bandwidth
+    seconds = product_time((rows, inner, columns), row.bits / 8, rate, usual)
+    return 2 * rows * inner * columns / (seconds + expected.KERNEL_TIME)
+
+
 def _bandwidth(row: Row) -> float:
     return _card(row, "bandwidth")[0]
+
+
+def _bandwidth_expected(row: Row) -> float:
+    return expected.BANDWIDTH_SHARE * _bandwidth(row)
 
 
 @dataclass(frozen=True)
@@ -275,8 +373,9 @@ class Kind:
     """A kind of prediction.
 
     `kind` are the rows that it is about, `formula` says where the book has it, `uses`
-    are the columns that it reads, and `predict` returns the prediction for a row. A
-    kind that `needs` a framework takes seconds for a row.
+    are the columns that it reads, and `predict` returns the prediction for a row.
+    `expect` returns the expectation, and `constants` are those of `d2l.expectations`
+    that it depends on. A kind that `needs` a framework takes seconds for a row.
     """
 
     kind: str
@@ -284,41 +383,56 @@ class Kind:
     formula: str
     uses: tuple[str, ...]
     predict: Callable[[Row], float]
+    expect: Callable[[Row], float]
+    constants: tuple[str, ...]
     needs: str = ""
 
 
 _PLAN = "model batch micro length recipe recompute loss split"
+_PRODUCTS = "PRODUCT_SHARE BEST_SHARE BEST_SHARE_8 BEST_SHARE_GEFORCE"
+_CALLS = "BANDWIDTH_SHARE KERNEL_TIME LAYER_KERNELS"
+_SHARES = "PEAK_SHARE PEAK_SHARE_A100 PEAK_SHARE_RTX PEAK_SHARE_8"
 KINDS = {
-    name: Kind(kind, is_bound, formula, tuple(uses.split()), predict)
-    for name, kind, is_bound, formula, uses, predict in (
+    name: Kind(kind, is_bound, formula, tuple(uses.split()), predict, expect,
+               tuple(constants.split()))
+    for name, kind, is_bound, formula, uses, predict, expect, constants in (
         ("training", "training", True, "step of a plan in Model Parallelism",
-         f"{_PLAN} card gpus", _training),
-        ("peak-share", "training", False, "40 percent of the peak in Does It Fit",
-         "model length card bits", _peak_share),
+         f"{_PLAN} card gpus", _training, _training_expected,
+         "PRODUCT_SHARE BANDWIDTH_SHARE RING_SHARE ATTENTION_SHARE "
+         "ATTENTION_SHARE_HOPPER PASSES PASSES_AGAIN LOSS_PASSES"),
+        ("peak-share", "training", False, "share of the peak in Does It Fit",
+         "model length card bits", _peak_share, _peak_share, _SHARES),
         ("memory", "memory", False, "plan in Model Parallelism, or timeline in Memory",
-         f"{_PLAN} gpus optimizer", _memory),
+         f"{_PLAN} gpus optimizer", _memory, _memory_expected, "LEFT"),
         ("fine-tuning", "fine-tuning", False, "LoRA in Fine-Tuning",
-         "model bits micro length adapters recompute loss", _fine_tuning),
+         "model bits micro length adapters recompute loss", _fine_tuning,
+         _fine_tuning_expected, "LEFT"),
         ("generation", "generation", False, "python -m d2l memory --generate",
-         "model bits length", _generation),
+         "model bits length", _generation, _generation_expected, ""),
         ("decode", "decode", True, "bytes of a token in Inference",
-         "model card gpus bits length split", _decode),
+         "model card gpus bits length split", _decode, _decode_expected,
+         f"{_CALLS} ALL_REDUCE"),
         ("prefill", "prefill", True, "prompt in Inference",
-         "model card bits length", _prefill),
+         "model card bits length", _prefill, _prefill_expected,
+         f"{_PRODUCTS} {_CALLS}"),
         ("serving", "serving", True, "server in Inference",
-         "model card gpus bits length output split", _serving),
+         "model card gpus bits length output split", _serving, _serving_expected,
+         f"{_PRODUCTS} {_CALLS} ALL_REDUCE RING_SHARE NVLS_SHARE LEFT"),
         ("cache", "cache", True, "users of a card in Inference",
-         "model card gpus bits split", _cache),
+         "model card gpus bits split", _cache, _cache_expected, "LEFT PROMPT"),
         ("all-reduce", "all-reduce", False, "ring_time in Sharing a Step among GPUs",
-         "card gpus nbytes", _all_reduce),
+         "card gpus nbytes", _all_reduce, _all_reduce_expected,
+         "RING_SHARE NVLS_SHARE"),
         ("product", "product", True, "roofline in Performance",
-         "model card bits", _product),
+         "model card bits", _product, _product_expected,
+         f"{_PRODUCTS} BANDWIDTH_SHARE KERNEL_TIME"),
         ("step", "step", True, "recorded operations in Faster Training",
-         "model card batch micro recipe recompute optimizer", _step),
+         "model card batch micro recipe recompute optimizer", _step, _step_expected,
+         f"{_PRODUCTS} BANDWIDTH_SHARE"),
         ("step-memory", "step-memory", False, "predict_memory in Memory",
-         "model micro recipe recompute", _step_memory),
+         "model micro recipe recompute", _step_memory, _step_memory_expected, "LEFT"),
         ("bandwidth", "bandwidth", True, "data sheet of the card",
-         "card", _bandwidth),
+         "card", _bandwidth, _bandwidth_expected, "BANDWIDTH_SHARE"),
     )
 }  # fmt: skip
 for _name in "step", "step-memory":
@@ -330,9 +444,29 @@ def predict(name: str, row: Row) -> float:
 
     Raises Unpredictable if the book lacks a formula or a number that it needs.
     """
+    return _computed(KINDS[name].predict, row)
+
+
+def expect(name: str, row: Row) -> float:
+    """Return the expectation of a kind for a row, in the unit of `row.measured`.
+
+    Raises Unpredictable if the book lacks a formula or a number that it needs.
+    """
+    return _computed(KINDS[name].expect, row)
+
+
+def _computed(formula: Callable[[Row], float], row: Row) -> float:
     try:
-        return KINDS[name].predict(row)
+        return formula(row)
     except Unpredictable:
         raise
     except ValueError as error:  # the plan is not possible
         raise Unpredictable(str(error)) from None
+
+
+def fitted_on(name: str, row: Row) -> set[str]:
+    """Return the sources that a row's expectation was fitted on."""
+    used = KINDS[name].constants
+    if name == "peak-share":
+        used = (expected.peak_share_of(row.card, row.bits),)
+    return {source for each in used for source in expected.CONSTANTS[each].sources}

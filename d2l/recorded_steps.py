@@ -4,7 +4,7 @@
 `peak_memory` calls `predict_memory`. The models have shapes but no data.
 """
 
-from collections.abc import Callable
+import dataclasses
 
 import torch
 from torch import nn
@@ -14,6 +14,7 @@ from torch.utils.checkpoint import checkpoint
 
 from d2l import tables
 from d2l import torch as d2l
+from d2l.expectations import BANDWIDTH_SHARE, product_rate
 from d2l.published import Row
 
 CALL = (
@@ -198,7 +199,7 @@ def operations(row: Row) -> list:
         step()
         update()  # from now on, the optimizer has its state
         count = (row.batch or row.micro) // row.micro
-        return _recorded(step) * count + _recorded(update)
+        return d2l.list_operations(step) * count + d2l.list_operations(update)
 
 
 def _inference(row: Row, dtype: torch.dtype) -> list:
@@ -208,19 +209,24 @@ def _inference(row: Row, dtype: torch.dtype) -> list:
     try:
         model, (X, _) = _model(row).eval(), _batch(row)
         with torch.no_grad():
-            return _recorded(lambda: model(X))
+            return d2l.list_operations(model, X)
     finally:
         torch.set_default_dtype(before)
 
 
-def _recorded(function: Callable) -> list:
-    # Under FakeTensorMode, a query of a device is recorded, too.
-    return [op for op in d2l.list_operations(function) if op.name != "device"]
+def usual_machine(card: str, recipe: str) -> d2l.Machine:
+    """Return a card with the rates and the bandwidth that operations usually reach."""
+    most = machine_of(card, recipe)
+    rates = {
+        name: product_rate(card, rate, 16 if name in HALF else 32)
+        for name, rate in most.rates.items()
+    }
+    bandwidth = BANDWIDTH_SHARE * most.bandwidth
+    return dataclasses.replace(most, rates=rates, bandwidth=bandwidth)
 
 
-def step_rate(row: Row) -> float:
-    """Return the examples per second of a row's step, at most."""
-    machine = machine_of(row.card, row.recipe)
+def step_rate(row: Row, machine: d2l.Machine) -> float:
+    """Return the examples per second of a row's step on a machine."""
     known = [
         op if op.dtype in machine.rates else op._replace(dtype="float32")
         for op in operations(row)

@@ -34,7 +34,7 @@ def weight_bytes(shape: LanguageShape, bits: float) -> float:
 
 
 def cache_room(
-    shape: LanguageShape, memory: float, bits: float, share: float = 0.9
+    shape: LanguageShape, memory: float, bits: float, share: float = 1 - tables.LEFT
 ) -> float:
     """Return the bytes that weights of so many bits leave for caches.
 

@@ -20,6 +20,7 @@ from typing import Any
 from d2l import tables, wrappers
 from d2l.arguments import UsageError
 from d2l.settings import LowerBound, own_line
+from d2l.tables import LEFT
 
 PRECISIONS = ("float32", "bfloat16", "float16")
 # From the smallest memory to the largest, and those that JAX can compile for.
@@ -28,7 +29,6 @@ CARDS = (
     *("H100", "A100", "H200", "B200", "B300"),
 )
 PLANNED = ("T4", "H100", "H200", "B200", "B300")
-LEFT = 0.1  # of a card, for the framework, the driver and gaps between arrays
 # How much larger a plan of JAX's compiler for GPUs may be than one for a CPU. For ten
 # steps (GPTs, MLPs, a CNN and an LSTM, in 32 and 16 bits), JAX 0.10.2's plans for a T4,
 # A100, H100 and B200 were 0.5 to 1.12 times the plans of JAX 0.7.2, 0.10.2 and 0.12.0

@@ -73,6 +73,11 @@ def card_data(card: str) -> dict[str, float]:
     return found
 
 
+# The share of a card that stays free for the framework, the driver, copies and gaps
+# between arrays. A step is expected to take 1 / (1 - LEFT) of the sum of its arrays.
+LEFT = 0.1
+
+
 def card_memory(card: str) -> float:
     """Return the bytes of a card; if only the data sheet is known, what that says.
 

@@ -3641,4 +3641,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 607c2ad0854048a4, with the contents b9359f3a8f807b7d.
+# Generated from 53585c34fd7f9acb, with the contents b9359f3a8f807b7d.

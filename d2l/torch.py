@@ -1269,7 +1269,7 @@ class OperationRecorder(TorchDispatchMode):
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
         if not func.is_view and not func.name().startswith(
-            ("aten::empty", "aten::_unsafe_view", "profiler")
+            ("aten::empty", "aten::_unsafe_view", "profiler", "prim")
         ):
             used = {
                 id(t): t
@@ -3689,4 +3689,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 4b6153c7351e5f68, with the contents 7d5cc2aaf8ceab46.
+# Generated from 4bbab22e2fb8c5d2, with the contents 195bcba6ac86c934.

@@ -43,9 +43,10 @@ class TrainingPlan:
     `batch` counts the sequences of a step, and `micro` those of a microbatch. `zero` is
     0 if no state is sharded, 1 for the optimizer's state, 2 for the gradients too, and
     3 for the weights too. `interleave` are the parts of each stage of a pipeline.
-    `recompute` is 'none', 'attention' or 'full', `loss` 'whole' or 'chunks', and
-    `attention` 'fused' or 'plain'. `sequence` divides what tensor parallelism would
-    otherwise repeat.
+    `recompute` is 'none', 'attention', 'selective' (keeps what a layer receives, the
+    output of its attention, and every second product) or 'full', `loss` 'whole' or
+    'chunks', and `attention` 'fused' or 'plain'. `sequence` divides what tensor
+    parallelism would otherwise repeat.
     """
 
     model: Transformer
@@ -132,9 +133,10 @@ def per_parameter(recipe: str, optimizer: str) -> dict[str, int]:
 class Part(NamedTuple):
     """A part of a model, with the bytes of a microbatch.
 
-    It `keeps` bytes for the backward pass, or only its `input` if it is computed twice.
-    `temporary` exists while its gradients are computed, `loss` after the forward pass
-    and `loss_peak` at most.
+    It `keeps` bytes for the backward pass, or only its `input` if it is computed twice
+    (in selective recomputation, with the products that are not). `temporary` exists
+    while its gradients are computed, `loss` after the forward pass and `loss_peak` at
+    most.
     """
 
     parameters: float
@@ -172,6 +174,30 @@ def kept_per_token(plan: TrainingPlan) -> float:
     return (6 * model.width + keys + 4 * model.hidden) * numbers + 8 + scores
 
 
+def selected_per_token(plan: TrainingPlan) -> float:
+    """Return the bytes that a layer keeps of each token in selective recomputation.
+
+    They are its input, the output of the attention, and every second product: the
+    queries, keys and values and the first of the network in GPT; the queries, the
+    values, the first product of the network and its last one in Llama.
+    """
+    model = plan.model
+    if model.kind == "gpt":
+        values = 9.0 * model.width
+    else:
+        values = (4 + model.kv_heads / model.heads) * model.width + model.hidden
+    return values * plan.numbers + _scores(plan)[0]
+
+
+def recomputed_params(plan: TrainingPlan) -> float:
+    """Return the parameters of the products that selective recomputation repeats."""
+    model = plan.model
+    if model.kind == "gpt":
+        return 5 * model.width**2
+    keys = model.kv_heads / model.heads
+    return (1 + keys) * model.width**2 + model.width * model.hidden
+
+
 def _moment_per_token(plan: TrainingPlan) -> float:
     """Return the bytes per token that exist for a moment in a layer's backward pass."""
     model, numbers = plan.model, plan.numbers
@@ -187,7 +213,8 @@ def parts_of(plan: TrainingPlan) -> tuple[Part, Part, Part]:
     kept, most = (0, 12 / 8) if chunks else (4, 12)  # bytes of a logit
     logits = tokens * model.vocabulary
     masks = tokens * model.width if plan.dropout else 0
-    layer = tokens * kept_per_token(plan), tokens * _moment_per_token(plan), array
+    few = tokens * selected_per_token(plan) if plan.recompute == "selective" else array
+    layer = tokens * kept_per_token(plan), tokens * _moment_per_token(plan), few
     norm = 2 * array + 8 * tokens
     return (
         Part(model.embedding_params, masks, array),
@@ -216,7 +243,7 @@ def memory_over_step(plan: TrainingPlan) -> Iterator[dict[str, float]]:
     now["activations"] = 16 * plan.batch * plan.length  # tokens and targets
     yield now
 
-    twice = plan.recompute == "full"
+    twice = plan.recompute in ("selective", "full")
     casts = 2 * plan.numbers if plan.recipe == "cast" else 0  # of two parts at a time
     kept = [p.keeps if p.input is None or not twice else p.input for p in parts]
     for part, keeps in zip(parts, kept, strict=True):
@@ -276,6 +303,20 @@ def layer_bytes(plan: TrainingPlan) -> float:
     return (layer.keeps - twice) / plan.tensor + twice / divided
 
 
+def input_bytes(plan: TrainingPlan) -> float:
+    """Return the bytes that a GPU keeps of a layer that is computed twice.
+
+    Without sequence parallelism, each GPU has the whole input, and in Llama the whole
+    last product, too.
+    """
+    _, layer, _ = parts_of(plan)
+    array = plan.tokens * plan.model.width * plan.numbers
+    selective = plan.recompute == "selective"
+    repeated = array * (2 if selective and plan.model.kind == "llama" else 1)
+    divided = plan.tensor if plan.sequence else 1
+    return ((layer.input or 0) - repeated) / plan.tensor + repeated / divided
+
+
 def _in_flight(plan: TrainingPlan) -> float:
     """Return how many microbatches the first stage holds at once in 1F1B."""
     more = 1.0
@@ -287,13 +328,15 @@ def _in_flight(plan: TrainingPlan) -> float:
 def _stage_memory(plan: TrainingPlan, last: bool) -> dict[str, float]:
     """Return the bytes by role of a GPU of the first or of the last stage."""
     _, layer, head = parts_of(plan)
-    full = plan.recompute == "full"
     held = 1 if last else _in_flight(plan)
-    whole = layer_bytes(plan)
-    each = (layer.input or 0) / (plan.tensor if plan.sequence else 1) if full else whole
+    each = whole = layer_bytes(plan)
+    again = 0.0  # what a layer computes for the second time
+    if plan.recompute in ("selective", "full"):
+        each = input_bytes(plan)
+        again = whole - (each if plan.recompute == "selective" else 0)
     gathers = (plan.zero >= 3 and plan.shards > 1) or plan.recipe == "cast"
     copies = 2 * layer.parameters * plan.numbers / plan.tensor if gathers else 0
-    moment = layer.temporary / plan.tensor + (whole if full else 0)
+    moment = layer.temporary / plan.tensor + again
     loss = head.loss_peak / plan.tensor if last or plan.pipeline == 1 else 0
     return {
         **_state(plan, stage_params(plan)[last]),
@@ -341,9 +384,20 @@ def step_flops(plan: TrainingPlan) -> float:
     model = plan.model
     attention = 4 * plan.length * model.width
     layer = 2 * model.layer_params + attention
-    again = {"full": layer, "attention": attention}.get(plan.recompute, 0)
+    repeated = {
+        **{"full": layer, "attention": attention},
+        "selective": 2 * recomputed_params(plan),
+    }
+    again = repeated.get(plan.recompute, 0)
     head = 3 * 2 * model.vocabulary * model.width
     return plan.batch * plan.length * (model.layers * (3 * layer + again) + head)
+
+
+def attention_flops(plan: TrainingPlan) -> float:
+    """Return the FLOPs of attention in a step on all GPUs."""
+    passes = 4 if plan.recompute in ("attention", "full") else 3
+    pairs = 4 * plan.length * plan.model.width * plan.model.layers
+    return passes * plan.batch * plan.length * pairs
 
 
 def _output_bytes(plan: TrainingPlan) -> float:
@@ -415,9 +469,7 @@ def step_times(plan: TrainingPlan, hardware: Hardware) -> StepTimes:
     travel = {kind: size / link[kind] for kind, size in traffic(plan).items()}
     compute = step_flops(plan) / plan.gpus / hardware.rate
     # Keys and values travel while a GPU computes the attention to those that it has.
-    passes = 3 if plan.recompute == "none" else 4
-    pairs = 4 * plan.length * plan.model.width * plan.model.layers
-    attention = passes * plan.batch * plan.length * pairs / plan.gpus / hardware.rate
+    attention = attention_flops(plan) / plan.gpus / hardware.rate
     context = max(0.0, travel["context"] - attention)
     work = compute + travel["tensor"] + context
     bubble = work * (plan.pipeline - 1) / (plan.microbatches * plan.chunks)

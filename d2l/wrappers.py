@@ -84,7 +84,8 @@ def predictions(outputs: Any) -> Any:
         return predictions(outputs[0])
     kind = type(outputs).__name__
     raise TypeError(
-        f"the model returns {kind}, and a loss needs an array; try --loss own"
+        f"the model returns {kind}, and a loss needs an array; if {kind} holds the "
+        "loss itself, write --loss own, except in Keras"
     )
 
 
@@ -154,6 +155,21 @@ def elementwise(name: str, function: Callable, cast: Callable) -> Callable:
         return function(Y, y if y.dtype == Y.dtype else cast(y, Y.dtype))
 
     return loss
+
+
+def means(functions: Mapping[str, Callable]) -> dict[str, Callable]:
+    """Return losses by name, the means of what the functions return for each element.
+
+    Outputs and labels are arrays with the methods of NumPy's.
+    """
+
+    def mean(function: Callable) -> Callable:
+        return lambda Y, y: function(Y, y).mean()
+
+    def cast(y: Any, dtype: Any) -> Any:
+        return y.astype(dtype)
+
+    return {name: elementwise(name, mean(f), cast) for name, f in functions.items()}
 
 
 # PyTorch
@@ -347,15 +363,7 @@ def jax_losses(d2l: Any) -> dict[str, Callable]:
         "mse": lambda Y, y: (Y - y) ** 2,
         "l1": lambda Y, y: jnp.abs(Y - y),
     }
-
-    def mean(f: Callable) -> Callable:
-        return lambda Y, y: f(Y, y).mean()
-
-    def cast(y: Any, dtype: Any) -> Any:
-        return y.astype(dtype)
-
-    others = {name: elementwise(name, mean(f), cast) for name, f in functions.items()}
-    return {"cross_entropy": cross_entropy, **others, OWN: own_loss}
+    return {"cross_entropy": cross_entropy, **means(functions), OWN: own_loss}
 
 
 # TensorFlow
@@ -488,15 +496,7 @@ def mxnet_losses(d2l: Any) -> dict[str, Callable]:
         "mse": lambda Y, y: (Y - y) ** 2,
         "l1": lambda Y, y: np.abs(Y - y),
     }
-
-    def mean(f: Callable) -> Callable:
-        return lambda Y, y: f(Y, y).mean()
-
-    def cast(y: Any, dtype: Any) -> Any:
-        return y.astype(dtype)
-
-    others = {name: elementwise(name, mean(f), cast) for name, f in functions.items()}
-    return {"cross_entropy": cross_entropy, **others, OWN: own_loss}
+    return {"cross_entropy": cross_entropy, **means(functions), OWN: own_loss}
 
 
 WRAPPERS = {

@@ -1,6 +1,7 @@
 """Checks the marked numbers of the text, and the numbers that readers predict.
 
 - A number marked `.cited` is the value of its row in the package's `cited.csv`.
+- A text marked `.audited` has the numbers of a kind of prediction in `d2l.audit`.
 - A number marked `.measured` is one that the nearest cell above it with numbers in its
   output has printed.
 - A number marked `.arithmetic` is the prediction of the next cell marked `.predict`,
@@ -70,8 +71,8 @@ def mistakes_in_mark(span: Span) -> Iterator[str]:
             yield f"unknown setting '{name}' of this mark; remove it"
         elif not re.fullmatch(form, value):
             yield f"'{value}' is not a valid {name}; write one such as {example}"
-    if kinds == ["cited"] and "id" not in span.attributes:
-        yield "no id of a published measurement; write one such as {.cited id=NAME}"
+    if "id" in known - set(span.attributes):
+        yield f"no id; write one, as in {{.{kinds[0]} id=NAME}}"
     if "value" in known - set(span.attributes) and not any(quantities(span.text)):
         yield f"no number in '{span.text}'; name it, as in {{.{kinds[0]} value=2}}"
 
@@ -145,10 +146,12 @@ def wrong_citations(book: Book) -> Iterator[str]:
             name = cell.attributes.get("cited", "")
             if name and name not in rows:
                 yield f"{section.at(cell.line)}: {_unknown(name)}"
-        for block, span in marked(section.blocks, "cited"):
-            if problem := _problem_with_citation(block, span, rows):
-                where = section.at(block.line_at(span.start))
-                yield f"{where}: {problem}"
+        cited, audited = (marked(section.blocks, m) for m in ("cited", "audited"))
+        found = [(*each, _problem_with_citation(*each, rows)) for each in cited]
+        found += [(*each, _problem_with_record(each[1])) for each in audited]
+        for block, span, problem in found:
+            if problem:
+                yield f"{section.at(block.line_at(span.start))}: {problem}"
 
 
 def _problem_with_citation(block: Block, span: Span, rows: Rows) -> str:
@@ -173,6 +176,24 @@ def _problem_with_citation(block: Block, span: Span, rows: Rows) -> str:
 
 def _unknown(name: str) -> str:
     return f"no measurement '{name}' in {MEASUREMENTS}; add it or correct the id"
+
+
+def _problem_with_record(span: Span) -> str:
+    """Return why a text is not the record of a kind of prediction; empty if it is."""
+    from d2l import audit
+
+    name = span.attributes.get("id", "")
+    try:
+        record = audit.known(name).record
+    except (KeyError, ValueError):
+        return f"no record of '{name}'; python -m d2l audit lists all kinds"
+    given, right = list(quantities(span.text)), list(quantities(record))
+    if len(given) == len(right) and all(
+        _is_rounded(*pair, span) for pair in zip(given, right, strict=True)
+    ):
+        return ""
+    text = " ".join(span.text.split())
+    return f"'{text}' is not the record of {name}, {record}; correct the numbers"
 
 
 def _is_rounded(number: Quantity, measured: Quantity, span: Span) -> bool:

@@ -50,17 +50,13 @@ def _kept_definitions(root: Path, *modules: str) -> Definitions:
 
 def _blocks(definitions: Definitions, names: Iterable[str]) -> list[str]:
     """Return the definitions that `names` need, theirs included, normalized."""
-    seen: set[str] = set()
-    found: set[str] = set()
-    waiting = [ALWAYS, *names] if definitions else []
+    needed, found = {ALWAYS, *names}, set[str]()
+    waiting = [*needed]
     while waiting:
-        name = waiting.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        for source, needs in definitions.get(name, []):
+        for source, needs in definitions.get(waiting.pop(), []):
             found.add(source)
-            waiting += needs
+            waiting += {*needs} - needed
+            needed |= {*needs}
     return sorted(found)
 
 

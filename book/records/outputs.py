@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, groupby
 
 from nbformat import NotebookNode
 
@@ -50,17 +51,11 @@ class Picture:
 
 def read(outputs: Sequence[NotebookNode]) -> Iterator[PrintedText | Picture]:
     """Yield what the outputs of a cell show; streams in a row are one text."""
-    streams = ""
-    for output in outputs:
-        if output.output_type == "stream":
-            streams += output.text
-            continue
-        if streams:
-            yield _printed(streams)
-            streams = ""
-        yield from _result(output)
-    if streams:
-        yield _printed(streams)
+    for is_stream, group in groupby(outputs, lambda o: o.output_type == "stream"):
+        if not is_stream:
+            yield from chain.from_iterable(map(_result, group))
+        elif text := "".join(output.text for output in group):
+            yield _printed(text)
 
 
 def text_of(outputs: Sequence[NotebookNode]) -> str:

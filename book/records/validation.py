@@ -12,18 +12,8 @@ from book.records.images import problem_with_image
 from book.runner.execution import MOST_CHARACTERS, TOO_LARGE
 
 FACTS = (
-    "machine",
-    "machine_name",
-    "gpu",
-    "driver",
-    "framework",
-    "framework_version",
-    "python",
-    "platform",
-    "cpu",
-    "date",
-    "fingerprint",
-    "outputs",
+    *("machine", "machine_name", "gpu", "driver", "framework", "framework_version"),
+    *("python", "platform", "cpu", "date", "fingerprint", "outputs"),
 )
 # A longer line fills more than half a page.
 LONGEST_LINE = 2000

@@ -85,13 +85,8 @@ class Bibliography:
         The form is `([Author, year](#anchor))`, or `Author ([year](#anchor))` if
         `textual`.
         """
-        links = []
-        for key in keys:
-            authors, year = self.label(key)
-            if textual:
-                links.append(f"{authors} ([{year}](#{anchor(key)}))")
-            else:
-                links.append(f"[{authors}, {year}](#{anchor(key)})")
+        form = "{} ([{}](#{}))" if textual else "[{}, {}](#{})"
+        links = [form.format(*self.label(key), anchor(key)) for key in keys]
         return ", ".join(links) if textual else f"({'; '.join(links)})"
 
     def label(self, key: str) -> tuple[str, str]:

@@ -17,11 +17,12 @@ CITATIONS = ("cite", "citet", "citep")
 REFERENCES = ("ref", "numref", "eqref")
 
 # Marks that change no medium, with their settings. An output has the number, a row of
-# published measurements has it, or it is the prediction of an output that pages cover.
-# At an open text, the cover ends.
+# published measurements has it, the audit of a kind of prediction has it, or it is the
+# prediction of an output that pages cover. At an open text, the cover ends.
 MARKS = {
     "measured": {"within", "value"},
     "cited": {"id", "within", "value"},
+    "audited": {"id"},
     "arithmetic": set(),
     "open": set(),
 }

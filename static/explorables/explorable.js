@@ -8,7 +8,8 @@
  *             and step; or log; or values), "select" (with options), "text" (with a
  *             placeholder) or "hidden" (with accepts); `initial` may be a function of the
  *             settings before it; a control with `more` is folded away, one that is
- *             `unseen` has no field, and one is hidden unless its `when`(state) is true
+ *             `unseen` has no field, one that is `unkept` is not in the address, and one is
+ *             hidden unless its `when`(state) is true
  *   actions   [{label, run(state) -> state, when, main, pressed, motion}], optional: the
  *             buttons. `label` may be a function of the state, the main button is filled,
  *             `pressed`(state) makes it a switch, and `motion`(before, after) -> ms is how
@@ -25,7 +26,8 @@
  *             `data-touch="name"`, optional; there is a control that does the same
  *   summary   (state) -> the name of the drawing; result: (state) -> one sentence
  *   experiment  the name of an experiment on the reader's GPU, optional (measure.js)
- *   log       (state) -> [[code, text, mark]], optional: below the drawing
+ *   log       (state) -> [[code, text, mark]], optional: below the drawing; a text may have
+ *             links as [text](address)
  * What follows is folded away:
  *   formula   (state) -> [text], of which what is not true is left out
  *   notes     (state) -> [text], with links as [text](address)
@@ -51,7 +53,7 @@ const address = (spec, shown) => {
   const state = shown.measured ? first(spec) : shown;
   const others = pairs().filter((pair) => !pair.startsWith(`${spec.name}.`));
   const own = spec.controls
-    .filter((control) => state[control.id] !== initial(control, state))
+    .filter((control) => !control.unkept && state[control.id] !== initial(control, state))
     .map(({ id }) => `${spec.name}.${id}=${encodeURIComponent(state[id])}`);
   const query = [...others, ...own].join("&");
   return location.href.split(/[?#]/)[0] + (query ? `?${query}` : "") + location.hash;
@@ -139,21 +141,21 @@ export const button = (text, run) => {
 
 const LINK = /(\[[^\]]+\]\([^)]+\))/;
 
-/** Return a paragraph of a text with links, [text](address). */
-const note = (text) => {
-  const parts = text.split(LINK).map((part) => {
+/** Return the parts of a text with links, [text](address). */
+const linked = (text) =>
+  text.split(LINK).map((part) => {
     const [, name, href] = part.match(/^\[(.+)\]\((.+)\)$/) || [];
     return href ? make("a", { href }, name) : part;
   });
-  return make("p", { class: "note" }, ...parts);
-};
+
+const note = (text) => make("p", { class: "note" }, ...linked(text));
 
 const item = ([code, text, mark]) =>
   make(
     "li",
     mark ? { class: mark } : {},
     ...(code ? [make("code", {}, code), " "] : []),
-    text,
+    ...linked(text),
   );
 
 /** Return the cells of a table, whose first column names the rows; one may be `chosen`. */

@@ -69,6 +69,14 @@ export const llamaLayer = (setting) => {
   return (6 * width + keys + network) * numbers + 8 + scores(setting).kept;
 };
 
+/* Selective recomputation keeps what a layer receives, the output of its attention, and
+ * every second product: the queries, keys and values and the first of the network in GPT;
+ * the queries, the values, the first product of the network and its last one in Llama. */
+const selected = {
+  gpt: ({ width }) => 9 * width,
+  llama: ({ width, hidden, heads, keyHeads }) => (4 + keyHeads / heads) * width + hidden,
+};
+
 const LAYERS = {
   gpt: {
     kept: gptLayer,
@@ -84,8 +92,8 @@ const LAYERS = {
 };
 
 // Stages of a model, in the order of the forward pass. A stage has its `parameters`; the
-// bytes that it `keeps`; those that it keeps if it is computed twice, `input`; and those
-// that exist for a moment, `temporary`, while its gradients are computed. The last stage
+// bytes that it `keeps`; those that it keeps if it is computed twice, `input` (with the
+// products that are not, in selective recomputation); and those that exist for a moment, `temporary`, while its gradients are computed. The last stage
 // also has the bytes of its loss after the forward pass and at most: `loss`, `lossPeak`.
 
 /** Return the bytes per logit: after the forward pass, and at most in the backward. */
@@ -109,10 +117,11 @@ const transformer = (setting) => {
   const matrix = vocabulary * width;
   const norm = kind === "gpt" ? 2 * width : width;
   const [kept, most] = perLogit(setting);
+  const few = selected[kind](setting) * numbers + scores(setting).kept;
   const layer = {
     parameters: LAYERS[kind].parameters(setting),
     keeps: tokens * LAYERS[kind].kept(setting),
-    input: tokens * width * numbers,
+    input: tokens * (setting.recompute === "selective" ? few : width * numbers),
     temporary: tokens * layerMoment(setting),
   };
   return [
@@ -198,13 +207,13 @@ const shared = ({ recipe, optimizer, gpus, sharded }) => {
  * Return the memory over a later step of training, whose optimizer has its state.
  * @param {object} setting a model's sizes; batch: examples of a minibatch; length:
  * tokens of an example; recipe; optimizer; recompute: "none", "attention",
- * "nonlinearity" or "full"; loss: "whole", "chunks" or "in place"; parts: number of
+ * "nonlinearity", "selective" or "full"; loss: "whole", "chunks" or "in place"; parts: number of
  * parts whose gradients are added; gpus; sharded: "optimizer" or "all"
  * @returns {object[]} points {at, phase, stage, part, and the bytes of each role}
  */
 export const timeline = (setting) => {
   const part = { ...setting, batch: Math.ceil(setting.batch / setting.parts) };
-  const twice = setting.recompute === "full";
+  const twice = ["selective", "full"].includes(setting.recompute);
   const list = stages(part);
   const count = countParameters(part);
   const bytes = shared(setting);

@@ -4,6 +4,7 @@
  */
 import { size, percent, inUnits, GIGA } from "./arithmetic.js";
 import * as memory from "./memory-arithmetic.js";
+import { withMargin } from "./expectations.js";
 import { cards } from "./cards.js";
 import {
   each, label, path, vertical, horizontal, dot, ticks, was, chart, inColumns, linear,
@@ -118,7 +119,7 @@ const timeline = (state) => memory.timeline(setting(state));
 /** Return the bytes at the peak of a step. */
 const need = (state) => total(memory.peak(timeline(state)));
 const capacity = (state) => card(state)[1] * GIGA;
-const fits = (state) => need(state) <= capacity(state);
+const fits = (state) => withMargin(need(state)) <= capacity(state);
 
 // What was measured, or planned by a compiler, in MiB, and the same from a timeline
 
@@ -398,9 +399,12 @@ const advice = (state) => {
 
 const result = (state) => {
   const bytes = need(state);
-  const left = capacity(state) - bytes;
+  const expected = withMargin(bytes);
+  const left = capacity(state) - expected;
   const text = `${CARDS[state.card] ? "the " : ""}${card(state)[0].split(",")[0]}`;
-  const start = `${modelOf(state).name.split(",")[0]} needs ${size(bytes)} at its peak`;
+  const start =
+    `${modelOf(state).name.split(",")[0]} needs ${size(bytes)} at its peak ` +
+    `(expect ${size(expected)})`;
   const tape = highestOf(tapeOf(state));
   const own = tape ? ` Your tape reaches ${size(tape)}.` : "";
   return left >= 0
@@ -514,7 +518,8 @@ const NOTES = [
   `Capacities are those that NVIDIA advertises ([L4, A100 and H100](${MATRIX}), ` +
     `[RTX 4090](${ADA}), [B200](${DGX})), with 1 GB = 10⁹ bytes. The driver may ` +
     "report up to 7 % more or less. The CUDA context takes about 0.5 GB, and the " +
-    "allocator leaves gaps.",
+    "allocator leaves gaps: published peaks are a tenth above such sums, so a step fits " +
+    "here if its arrays take at most nine tenths of the card.",
   "The unit of time is the forward pass of a layer. Its backward pass takes 2 " +
     "units, or 3 with checkpointing. Parts of a minibatch after the third repeat the " +
     "third and are not drawn.",
@@ -583,7 +588,8 @@ export default figure({
       choice("recompute", "Recomputed in the backward pass", {
         none: "nothing",
         nonlinearity: "the nonlinearity",
-        attention: "the attention (selective)",
+        attention: "the scores of the attention",
+        selective: "half of the products (selective)",
         full: "every layer (checkpointing)",
       }),
       choice("attention", "Attention", ["plain", "fused"], transformers),

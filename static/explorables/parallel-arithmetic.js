@@ -6,6 +6,7 @@
  */
 import { plural } from "./arithmetic.js";
 import * as memory from "./memory-arithmetic.js";
+import * as usual from "./expectations.js";
 
 // The groups of a plan
 
@@ -77,12 +78,15 @@ const withExperts = (layer, plan) => {
   const network = 3 * width * hidden;
   const others = own - network + width * experts;
   const values = (active - 1) * 4 * hidden + 2 * active * width;
+  const tokens = (micro * length) / context;
+  const selected = plan.recompute === "selective" ? (active - 1) * (hidden + width) : 0;
   return {
     ...layer,
     parameters: others,
     experts: experts * network,
     active: others + active * network,
-    keeps: layer.keeps + ((micro * length) / context) * values * numbersOf(plan),
+    keeps: layer.keeps + tokens * values * numbersOf(plan),
+    input: layer.input + tokens * selected * numbersOf(plan),
     temporary: active * layer.temporary,
   };
 };
@@ -170,9 +174,14 @@ export const layerBytes = (plan) => {
   return (whole - twice) / tensor + twice / (sequence ? tensor : 1);
 };
 
-/** Return the same if a layer keeps only its input and is computed twice. */
-const inputBytes = (plan) =>
-  modelParts(plan).layer.input / (plan.sequence ? plan.tensor : 1);
+/** Return the same if a layer is computed twice. Without sequence parallelism, each GPU
+ * has the whole input and, in selective recomputation of Llama, the whole last product. */
+const inputBytes = (plan) => {
+  const { kind, tensor, sequence, recompute } = plan;
+  const arrays = recompute === "selective" && kind === "llama" ? 2 : 1;
+  const twice = arrays * outputBytes(plan);
+  return (modelParts(plan).layer.input - twice) / tensor + twice / (sequence ? tensor : 1);
+};
 
 /** Return how many microbatches the first stage holds at once in 1F1B. */
 export const inFlight = ({ pipeline }, { microbatches, chunks }) => {
@@ -192,10 +201,10 @@ export const stageMemory = (plan, which) => {
   const group = groups(plan);
   const { layer, head } = modelParts(plan);
   const { tensor, pipeline, layers, recompute } = plan;
-  const full = recompute === "full";
   const held = which === 0 ? inFlight(plan, group) : 1;
-  const each = full ? inputBytes(plan) : layerBytes(plan);
-  const again = full ? layerBytes(plan) : 0;
+  const selective = recompute === "selective";
+  const each = selective || isTwice(plan) ? inputBytes(plan) : layerBytes(plan);
+  const again = isTwice(plan) ? layerBytes(plan) : selective ? layerBytes(plan) - each : 0;
   const last = which === 1 || pipeline === 1;
   const [all, experts] = blocksOf(plan, stageParameters(plan)[which]).map(
     ({ count, shards }) => stateBytes(count, { ...plan, shards }),
@@ -223,12 +232,25 @@ export const memoryOf = (plan) => {
 /** Return the FLOPs of a token in the attention of a layer, forward. */
 const attentionOf = ({ length, width }) => 4 * length * width;
 
+/** Return the FLOPs of attention in a step on all GPUs. */
+const attentionFlops = (plan) => {
+  const passes = ["attention", "full"].includes(plan.recompute) ? 4 : 3;
+  return passes * plan.batch * plan.length * plan.layers * attentionOf(plan);
+};
+
+/** Return the parameters of the products that selective recomputation repeats. */
+const repeatedProducts = ({ kind, width, hidden, heads, keyHeads, active = 1 }) =>
+  kind === "gpt"
+    ? 5 * width ** 2
+    : (1 + keyHeads / heads) * width ** 2 + active * width * hidden;
+
 /** Return the FLOPs of a step on all GPUs: of the model, and with recomputation. */
 export const flopsOf = (plan) => {
   const { layers, width, vocabulary, length, batch, recompute } = plan;
   const attention = attentionOf(plan);
   const layer = 2 * modelParts(plan).layer.active + attention;
-  const again = { full: layer, attention }[recompute] || 0;
+  const selective = 2 * repeatedProducts(plan);
+  const again = { full: layer, attention, selective }[recompute] || 0;
   const tokens = batch * length;
   const model = 3 * tokens * (layers * layer + 2 * vocabulary * width);
   return { model, all: model + tokens * layers * again };
@@ -261,7 +283,7 @@ const outputBytes = (plan) =>
 const layerRuns = ({ layers, pipeline }, { microbatches }) =>
   (layers / pipeline) * microbatches;
 
-/** Return whether layers are computed twice. */
+/** Return whether whole layers are computed twice. */
 const isTwice = ({ recompute }) => recompute === "full";
 
 /* Two all-reduces forward and two backward in each layer, two more if it is computed
@@ -357,16 +379,15 @@ export const planStep = (given, hardware) => {
   const plan = { ...given, machine: hardware.machine };
   const group = groups(plan);
   if (group.why) return group;
-  const { pipeline, gpus, layers, batch, length, recompute } = plan;
+  const { pipeline, gpus, batch, length } = plan;
   const links = linksOf(plan, hardware);
   const traffic = trafficOf(plan, group);
   const travel = (kind) => traffic[kind] / links[kind];
   const flops = flopsOf(plan);
   const compute = flops.all / gpus / hardware.rate;
   // Keys and values travel while a GPU computes the attention to those that it has.
-  const passes = recompute === "none" ? 3 : 4;
-  const attention = passes * batch * length * layers * attentionOf(plan);
-  const context = Math.max(0, travel("context") - attention / gpus / hardware.rate);
+  const attention = attentionFlops(plan) / gpus / hardware.rate;
+  const context = Math.max(0, travel("context") - attention);
   const [tensor, tokens] = [travel("tensor"), travel("tokens")];
   const work = compute + tensor + context + tokens;
   const bubble = (work * (pipeline - 1)) / (group.microbatches * group.chunks);
@@ -385,4 +406,41 @@ export const planStep = (given, hardware) => {
     rate: flops.model / gpus / step,
     tokens: (batch * length) / gpus / step,
   };
+};
+
+// What a step is expected to take
+
+/** Return the bytes that a GPU moves in a step, except for products. Kernels between
+ * products read and write the values that a layer keeps, and those of the loss. The update
+ * reads the gradients, and reads and writes weights and state. */
+const movedBytes = (plan, group) => {
+  const { layers, vocabulary, batch, length, micro, context, gpus, recipe } = plan;
+  const twice = plan.recompute === "selective" || isTwice(plan);
+  const passes = usual.PASSES + (twice ? usual.PASSES_AGAIN : 0);
+  const kept = (modelParts(plan).layer.keeps * context) / (micro * length);
+  const logits = usual.LOSS_PASSES * 4 * vocabulary;
+  const size = memory.perParameter(recipe, plan.optimizer || "adam");
+  const update = 2 * (size.weights + size.optimizer) + size.gradients;
+  const sharers = plan.tensor * plan.pipeline * (plan.zero ? group.shards : 1);
+  const tokens = (batch * length) / gpus;
+  return tokens * (passes * layers * kept + logits) + (update * countParameters(plan)) / sharers;
+};
+
+/**
+ * Return the seconds that a step is expected to take, for a plan that is possible.
+ * @param {object} given as for `planStep`
+ * @param {object} hardware as for `planStep`, with the bandwidth of a GPU's memory and the
+ * share of the rate that attention reaches
+ */
+export const expectedStep = (given, hardware) => {
+  const plan = { ...given, machine: hardware.machine };
+  const group = groups(plan);
+  const rate = usual.PRODUCT_SHARE * hardware.rate;
+  const within = usual.RING_SHARE * hardware.within;
+  const { step } = planStep(given, { ...hardware, rate, within });
+  const attention = attentionFlops(plan) / plan.gpus;
+  const slower = attention / (hardware.attention * hardware.rate) - attention / rate;
+  const moving = movedBytes(plan, group) / (usual.BANDWIDTH_SHARE * hardware.bandwidth);
+  const bubble = (plan.pipeline - 1) / (group.microbatches * group.chunks);
+  return step + (slower + moving) * (1 + bubble);
 };

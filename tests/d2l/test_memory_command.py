@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import warnings
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from d2l import __main__ as command
-from d2l import memory_command, step_memory, tables
+from d2l import audit, memory_command, step_memory, tables, wrappers
 from d2l.settings import LowerBound
 
 MIB = 2**20
@@ -40,13 +41,32 @@ def rows(text):
 
 def test_the_table(library, memory):
     output = memory(f"{library}:DeepMLP(4, 64)", "--batch", "512x64", "512x64")
-    assert f"Cards for this step: {CARDS}. A tenth of each is left" in output
+    free = "10% of each card is kept free for the framework, the driver, and gaps"
+    assert f"Cards for this step: {CARDS}. {free} between arrays." in output
     found = rows(output)
     params = 4 * (64 * 64 + 64)
     assert found["weights"] == pytest.approx(4 * params / MIB, abs=0.006)
     assert found["optimizer"] == pytest.approx(8 * params / MIB, abs=0.006)
     assert found["activations"] >= 5 * 512 * 64 * 4 / MIB - 0.006
     assert found["peak"] > found["activations"]
+
+
+def beside(kind):
+    """Return how often and in what range predictions of a kind were exceeded."""
+    found = audit.known(kind)
+    low, median, high = (1 / ratio for ratio in (found.high, found.median, found.low))
+    return f"{median:.2f} times", f"({low:.2f} to {high:.2f} in eight of ten; "
+
+
+def test_published_measurements_stand_beside_the_prediction(library, memory):
+    output = memory(f"{library}:DeepMLP(2, 32)", "--batch", "8x32", "8x32")
+    times, spread = beside("step-memory")
+    (line,) = (line for line in output.splitlines() if spread in line)
+    assert line.startswith(f"Published peaks in PyTorch were {times} such predictions")
+    output = memory("Llama 3 8B", "--generate", "8192")
+    assert f"Published memory was {beside('generation')[0]} such a sum" in output
+    assert f"servers had room for {beside('cache')[0]} as many tokens" in output
+    assert all(spread in output for _, spread in map(beside, ("generation", "cache")))
 
 
 def test_a_model_of_ones_own(library, memory, tmp_path, monkeypatch):
@@ -239,6 +259,12 @@ def test_mistakes_with_foreign_models(
     fails(capsys, arguments, message)
 
 
+@pytest.mark.shared
+def test_outputs_without_an_array_have_advice_that_is_true_in_keras_too():
+    with pytest.raises(TypeError, match="if object holds .* own, except in Keras"):
+        wrappers.predictions(object())
+
+
 # Remedies
 
 
@@ -385,6 +411,22 @@ def test_mistakes_of_generate(model, arguments, message, capsys):
 )
 def test_mistakes_that_argparse_finds(arguments, message, capsys):
     fails(capsys, arguments.split(), message)
+
+
+def examples():
+    """Return the arguments of those examples of the help that name a known model."""
+    lines = memory_command.__doc__.splitlines()
+    commands = [line for line in lines if line.startswith(f"{memory_command.COMMAND} ")]
+    given = [shlex.split(line)[4:] for line in commands]
+    return [each for each in given if not each[0].startswith(("MODULE", "my_models"))]
+
+
+def test_the_examples_of_the_help_work(fw, memory):
+    found = examples()
+    assert {"--batch", "--generate"} == {arguments[1] for arguments in found}
+    for arguments in found:
+        if fw.tab == "pytorch" or arguments[1] == "--generate":
+            assert " MiB\n" in memory(*arguments)
 
 
 def test_the_help_names_the_losses_and_the_optimizers(fw, capsys):

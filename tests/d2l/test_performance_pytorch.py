@@ -9,6 +9,7 @@ import pytest
 import torch
 from test_performance import trained
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.profiler import record_function
 from training import assert_equal
 
@@ -325,3 +326,18 @@ def test_sum_of_flops_that_is_too_low_is_told():
     layer, X, Y = nn.Bilinear(3, 4, 5), torch.ones(2, 3), torch.ones(2, 4)
     with pytest.warns(d2l.LowerBound, match="no formula .*trilinear.* at least the"):
         d2l.list_operations(layer, X, Y)
+
+
+def test_operations_on_fake_tensors_are_those_on_others():
+    def network():
+        layers = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU()
+        return nn.Sequential(*layers, nn.Flatten(), nn.Linear(144, 5))
+
+    def operations():
+        model, X = network(), torch.ones(2, 3, 8, 8)
+        model(X)
+        return d2l.list_operations(model, X)
+
+    with FakeTensorMode():
+        fake = operations()
+    assert fake == operations()

@@ -22,7 +22,7 @@ from book.facts.marked_numbers import marked
 from book.library import package
 from book.text.book import Book
 from book.text.inline import PLAY
-from d2l import predictions, tables
+from d2l import audit, predictions, tables
 
 ROOT = Path(__file__).parents[2]
 CARDS = ("T4", "A100", "H100", "H200", "B200")
@@ -197,6 +197,12 @@ def turns() -> list[dict[str, Any]]:
     ]
 
 
+def summaries() -> dict[str, Any]:
+    """Return how well each kind predicts that needs no framework."""
+    quick = [name for name, kind in predictions.KINDS.items() if not kind.needs]
+    return {name: audit.summary(name)._asdict() for name in quick}
+
+
 def main() -> None:
     numbers = {
         "blocks": blocks(),
@@ -217,6 +223,7 @@ def main() -> None:
         "published": published_plans.published(),
         "recipes": picture_of_recipes(),
         "shapes": shapes(),
+        "summaries": summaries(),
         "turns": turns(),
         "waves": [[*grid, wave_efficiency(*grid)] for grid in GRIDS],
     }

@@ -490,7 +490,7 @@ for (const [name, rates] of Object.entries(TENSORRT))
 
 test("a published rate is shown beside the bound", () => {
   const state = { bits: "8", cache: "8", input: 2048, output: 2048, users: 1024 };
-  includes(result(server, state), "published are 9305, or 0.71 of this.");
+  includes(result(server, state), "at most 13100 tokens per second (expect 9940); 770 users wait; published are 9305, or 0.71 of the most.");
   assert.ok(!result(server).includes("published"));
 });
 

@@ -11,6 +11,7 @@ const memory = load("memory-arithmetic");
 const inference = load("inference-arithmetic");
 const collective = load("collective-arithmetic");
 const performance = load("performance-arithmetic");
+const usual = load("expectations");
 const { plans, servers, decodes, rings, products, hardware } = library.published;
 const EXACT = { rel: 1e-9 };
 
@@ -28,6 +29,27 @@ test("a plan takes the time that the library predicts", () => {
     alike(step.times, times, what);
     close(step.tokens, rate, EXACT, what);
   }
+});
+
+test("a step is expected to take the time that the library expects", () => {
+  for (const { plan, hardware: links, times, expected } of plans) {
+    const found = parallel.expectedStep(plan, links);
+    close(found, expected, EXACT, JSON.stringify(plan));
+    assert.ok(found > sum(Object.values(times)));
+  }
+});
+
+test("the constants of expectations are those of the library", () => {
+  const { constants, attention, usual: rates, margin } = library.published;
+  const given = Object.entries(usual).filter(([, x]) => typeof x === "number");
+  assert.equal(given.length, 14);
+  for (const [name, value] of given) assert.equal(value, constants[name], name);
+  for (const [card, share] of Object.entries(attention)) {
+    assert.equal(usual.attentionShare(card), share, card);
+    const found = [16, 8].map((bits) => usual.productRate(card, 1e14, bits));
+    if (card !== "A100 40 GB") close(found, rates[card], EXACT, card); // in no figure
+  }
+  close(usual.withMargin(1), margin, EXACT);
 });
 
 test("a GPU of a plan takes the memory that the library predicts", () => {
@@ -52,9 +74,11 @@ test("a step on one GPU takes the memory that the library predicts", () => {
 });
 
 test("a server has the users and the throughput that the library predicts", () => {
-  for (const { server, users, throughput } of servers) {
+  for (const { server, users, throughput, room, expected } of servers) {
     assert.equal(inference.capacity(server), users);
     close(inference.step(server, Math.max(1, users)).throughput, throughput, EXACT);
+    assert.equal(inference.expectedCapacity(server), room);
+    close(inference.expectedStep(server, Math.max(1, room)).throughput, expected, EXACT);
   }
 });
 

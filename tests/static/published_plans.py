@@ -5,11 +5,12 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from d2l import bounds, predictions, serving, tables
+from d2l import bounds, expectations, predictions, serving, tables
 from d2l import training_plans as training
 from d2l.language_models import TRANSFORMERS
 from d2l.published import Row, published_rows
 
+ALL_CARDS = sorted({row["card"] for row in tables.read_rows("cards.csv")})
 USUAL = training.Hardware(800e12, 450e9, 50e9)
 KINDS = ("training", "memory", "fine-tuning")
 
@@ -21,6 +22,15 @@ def published() -> dict[str, Any]:
         plan for row in rows if row.kind in KINDS for plan in predictions.plans_of(row)
     ]
     return {
+        "constants": {
+            name: getattr(expectations, name) for name in expectations.CONSTANTS
+        },
+        "attention": {card: expectations.attention_share(card) for card in ALL_CARDS},
+        "usual": {
+            card: [expectations.product_rate(card, 1e14, bits) for bits in (16, 8)]
+            for card in ALL_CARDS
+        },
+        "margin": expectations.with_margin(1),
         "hardware": {
             card: predictions.hardware_of(card)._asdict()
             for card in predictions.BEST
@@ -51,7 +61,7 @@ def random_plans(count: int = 200) -> Iterator[training.TrainingPlan]:
             zero=choose.randrange(4),
             recipe=choose.choice(list(training.RECIPES)),
             optimizer=choose.choice(["adam", "adam8", "sgd"]),
-            recompute=choose.choice(["none", "attention", "full"]),
+            recompute=choose.choice(["none", "attention", "selective", "full"]),
             loss=choose.choice(["whole", "chunks"]),
             attention=choose.choice(["fused", "plain"]),
             dropout=choose.choice([False, True]),
@@ -74,8 +84,9 @@ def planned(plan: training.TrainingPlan) -> dict[str, Any]:
     return {
         "plan": given,
         "params": plan.model.params,
-        "hardware": USUAL._asdict(),
+        "hardware": USUAL._asdict() | {"bandwidth": 3e12, "attention": 0.5},
         "times": training.step_times(plan, USUAL)._asdict(),
+        "expected": expectations.step_time(plan, USUAL, 3e12, 0.5),
         "rate": training.training_rate(plan, USUAL),
         "memory": training.gpu_memory(plan),
         "alone": training.step_memory(alone),
@@ -94,12 +105,19 @@ def served(row: Row) -> dict[str, Any]:
     server = predictions.server_of(row)
     users = serving.capacity(server)
     card = {name: getattr(server, name) for name in ("memory", "bandwidth", "rate")}
+    model, usual = TRANSFORMERS[row.model], 0.6 * server.rate
+    moment = row.length * expectations.prompt_bytes(model.width, model.hidden)
+    room = expectations.server_users(server, moment)
+    sizes = {"width": model.width, "hidden": model.hidden}
     return {
-        "server": {"model": figures_shape(server.shape), "card": card}
+        "server": {"model": figures_shape(server.shape) | sizes}
+        | {"card": card | {"usual": usual}}
         | {"bits": server.bits, "cacheBits": server.cache_bits}
         | {"input": server.input, "output": server.output},
         "users": users,
         "throughput": serving.throughput(server, max(1, users)),
+        "room": room,
+        "expected": expectations.server_throughput(server, max(1, room), usual),
     }
 
 

@@ -1,9 +1,12 @@
-"""Numbers of published measurements are those of their rows."""
+"""Numbers of published measurements, and records of predictions, are those of d2l."""
+
+import dataclasses
 
 import pytest
 
 from book.base.errors import BookError
 from book.checks import rules
+from d2l import audit, published
 
 ROWS = """\
 id,topic,what,framework,value,unit,hardware,source
@@ -63,3 +66,65 @@ def test_a_published_measurement_may_be_rounded(make_book, text):
 )
 def test_a_wrong_citation_is_reported(make_book, text, message):
     assert problems(make_book, text) == [f"chapter/one.md:3: {message}"]
+
+
+# Records
+
+
+def record(factor=1.0):
+    """Return the text of the record of `bandwidth`, with its ratios rounded."""
+    found = audit.summary("bandwidth")
+    low, median, high = (
+        f"{factor * ratio:.1f}" for ratio in (found.low, found.median, found.high)
+    )
+    return f"{median} times ({low} to {high}; {found.rows} rows from one source)"
+
+
+def test_a_record_is_that_of_the_audit(make_book):
+    assert problems(make_book, f"At [{record()}]{{.audited id=bandwidth}}.") == []
+
+
+def test_a_wrong_record_is_reported_with_the_right_one(make_book):
+    text = record(1.5)
+    (found,) = problems(make_book, f"At [{text}]{{.audited id=bandwidth}}.")
+    right = audit.known("bandwidth").record
+    wrong = f"'{text}' is not the record of bandwidth, {right}"
+    assert found == f"chapter/one.md:3: {wrong}; correct the numbers"
+
+
+def test_a_record_without_its_rows_is_reported(make_book):
+    (found,) = problems(make_book, "At [1.2 times]{.audited id=bandwidth}.")
+    assert "'1.2 times' is not the record of bandwidth" in found
+
+
+def test_a_record_of_nothing_is_reported(make_book):
+    (found,) = problems(make_book, "At [1.2 times]{.audited id=bandwith}.")
+    message = "no record of 'bandwith'; python -m d2l audit lists all kinds"
+    assert found == f"chapter/one.md:3: {message}"
+
+
+def rows_of(change):
+    return tuple(
+        change(row) if row.kind == "bandwidth" else row
+        for row in published.published_rows()
+    )
+
+
+CHANGES = {
+    "slower cards": lambda row: dataclasses.replace(row, value=row.value / 1.2),
+    "no card": lambda row: dataclasses.replace(row, card="X100"),
+    "two sources": lambda row: dataclasses.replace(row, source=f"{row.id[-1]}.2026"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_changed_measurements_stop_the_build(make_book, monkeypatch, change):
+    text = f"At [{record()}]{{.audited id=bandwidth}}."
+    rows = rows_of(CHANGES[change])
+    monkeypatch.setattr(audit, "published_rows", lambda: rows)
+    audit.outcomes.cache_clear()
+    try:
+        (found,) = problems(make_book, text)
+    finally:
+        audit.outcomes.cache_clear()
+    assert "is not the record of bandwidth" in found or "no record of" in found

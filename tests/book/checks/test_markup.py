@@ -81,7 +81,7 @@ BROKEN = [
     ("A\n[3 ms]{.web within=3%}.\n", 4, "unknown setting 'within' of this mark"),
     ("A\n[3 ms]{.measured within=3}.\n", 4, "'3' is not a valid within"),
     ("A\n[3 ms]{.measured value=x}.\n", 4, "'x' is not a valid value"),
-    ("A\n[3 ms]{.cited}.\n", 4, "no id of a published measurement"),
+    ("A\n[3 ms]{.cited}.\n", 4, "no id; write one, as in {.cited id=NAME}"),
     ("A\n[twice]{.measured}.\n", 4, "no number in 'twice'; name it, as in {.measured"),
     # Texts that set a figure
     ("A\n[now]{.play}.\n", 4, "'now' sets no figure; write it as {.play queue"),

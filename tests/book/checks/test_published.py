@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from d2l import audit_command, language_models, predictions, published
+from d2l import audit, audit_command, language_models, predictions, published
 from d2l.published import Row, published_rows
 
 ROOT = Path(__file__).parents[3]
 ROWS = published_rows()
+AUDITED = re.compile(r"\{\.audited\s+id=([a-z-]+)\}")
 PLACE = re.compile(r"(issues|pull)/\d+, \d{4}-\d\d-\d\d|\S+ @ [0-9a-f]{7,9}, .+")
 # The least and the greatest plausible value of each kind, in the unit of `measured`.
 LIMITS = {
@@ -114,6 +115,19 @@ def test_a_meaningless_cell_is_found():
         "recipe": "fp4",
     }.items():
         assert wrong(published.row_from(cells | {name: cell})) == [name]
+
+
+def test_steps_have_stored_predictions():
+    needing = [name for name, kind in predictions.KINDS.items() if kind.needs]
+    for name in needing:
+        rows = [row.id for row in ROWS if row.kind == predictions.KINDS[name].kind]
+        assert [each.row.id for each in audit.stored(name)] == rows
+
+
+def test_each_kind_has_its_record_in_a_section():
+    texts = (path.read_text("utf-8") for path in ROOT.glob("chapter_gpus/*.md"))
+    found = {name for text in texts for name in AUDITED.findall(text)}
+    assert found == predictions.KINDS.keys()
 
 
 def test_sources_are_in_the_bibliography():
