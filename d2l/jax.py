@@ -121,6 +121,8 @@ from d2l.tables import (
     cited,
     cited_rows,
     count_instructions,
+    rental_costs,
+    rental_offers,
     stored_collectives,
     stored_plans,
     stored_turns,
@@ -146,12 +148,13 @@ __all__ = [
     "occupancy", "pipeline_order", "pipeline_times", "plan_memory", "plot",
     "plot_ladder", "plot_trace", "predict_memory", "product_times",
     "publish_checkpoint", "queue_times", "rank_environment", "read_arrays",
-    "read_collectives", "remedy", "ring_time", "run_kernel", "scaling_efficiency",
-    "schedule_buckets", "serve", "set_axes", "set_figsize", "show_error", "show_images",
-    "sight_problems", "square_product", "step_needs", "stored_collectives",
-    "stored_plans", "stored_turns", "synchronize", "time_call", "time_in_turn",
-    "try_all_gpus", "try_devices", "try_gpu", "turn_clocks", "use_svg_display",
-    "verdict", "visible_gpus", "wave_efficiency", "write_arrays"
+    "read_collectives", "remedy", "rental_costs", "rental_offers", "ring_time",
+    "run_kernel", "scaling_efficiency", "schedule_buckets", "serve", "set_axes",
+    "set_figsize", "show_error", "show_images", "sight_problems", "square_product",
+    "step_needs", "stored_collectives", "stored_plans", "stored_turns", "synchronize",
+    "time_call", "time_in_turn", "try_all_gpus", "try_devices", "try_gpu",
+    "turn_clocks", "use_svg_display", "verdict", "visible_gpus", "wave_efficiency",
+    "write_arrays"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -3831,4 +3834,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 0fb63233fd482cd8, with the contents db89745f97a58299.
+# Generated from 4bdb88c6d78bdff6, with the contents aea1a056ea1dc9cd.

@@ -111,6 +111,8 @@ from d2l.tables import (
     cited,
     cited_rows,
     count_instructions,
+    rental_costs,
+    rental_offers,
     stored_collectives,
     stored_plans,
     stored_turns,
@@ -134,13 +136,13 @@ __all__ = [
     "move_to", "nbytes", "new_key", "nn_Module", "num_gpus", "numpy", "nvidia_smi",
     "occupancy", "pipeline_order", "pipeline_times", "plot", "plot_ladder",
     "plot_trace", "predict_memory", "product_times", "publish_checkpoint",
-    "queue_times", "rank_environment", "remedy", "ring_time", "run_kernel",
-    "saved_bytes", "scaling_efficiency", "schedule_buckets", "scratch_tensors", "serve",
-    "set_axes", "set_figsize", "show_error", "show_images", "sight_problems",
-    "simulate_kernel", "square_product", "step_needs", "stored_collectives",
-    "stored_plans", "stored_turns", "synchronize", "time_call", "time_in_turn",
-    "trained_arrays", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks",
-    "use_svg_display", "verdict", "visible_gpus", "wait_for_checkpoints",
+    "queue_times", "rank_environment", "remedy", "rental_costs", "rental_offers",
+    "ring_time", "run_kernel", "saved_bytes", "scaling_efficiency", "schedule_buckets",
+    "scratch_tensors", "serve", "set_axes", "set_figsize", "show_error", "show_images",
+    "sight_problems", "simulate_kernel", "square_product", "step_needs",
+    "stored_collectives", "stored_plans", "stored_turns", "synchronize", "time_call",
+    "time_in_turn", "trained_arrays", "try_all_gpus", "try_devices", "try_gpu",
+    "turn_clocks", "use_svg_display", "verdict", "visible_gpus", "wait_for_checkpoints",
     "wave_efficiency", "worker_store"
 ]
 # fmt: on
@@ -3458,4 +3460,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 955aa2035fc7be4f, with the contents e769877bb1818420.
+# Generated from 1760bb3c8ce12634, with the contents b1365197a1d9b9e2.

@@ -1,7 +1,7 @@
-"""The tables of this package: published measurements, cards, plans and collectives.
+"""The tables of this package: published measurements, cards, prices, plans.
 
-Each row of `cited.csv` and `cards.csv` names its source; `make plans` writes the others
-from what XLA's compiler and Triton plan for GPUs that need not be there.
+Each row of `cited.csv`, `cards.csv` and `prices.csv` names its source; `make plans`
+writes the others from what XLA's compiler and Triton plan for GPUs that need not exist.
 """
 
 import csv
@@ -110,6 +110,40 @@ def peak_share(card: str, bits: float = 16) -> float:
     of products in 8 bits.
     """
     return globals()[peak_share_of(card, bits)]
+
+
+Offer = namedtuple("Offer", "card provider rented price date source")
+
+
+def rental_offers(card: str) -> list[Offer]:
+    """Return the offers in `prices.csv` to rent a card by the hour, cheapest first.
+
+    `price` is in dollars for a GPU and an hour on demand, as listed on `date`, without
+    taxes, storage and traffic; `source` is a key of the bibliography. Raises ValueError
+    if there is no offer.
+    """
+    names = "card", "provider", "rented", "value", "date", "source"
+    rows = read_rows("prices.csv")
+    offers = [Offer(*map(row.get, names)) for row in rows if row["card"] == card]
+    if not offers:
+        cards = ", ".join(dict.fromkeys(row["card"] for row in rows))
+        raise ValueError(f"no price of '{card}'; there are prices of {cards}")
+    offers = [offer._replace(price=float(offer.price)) for offer in offers]
+    return sorted(offers, key=lambda offer: offer.price)
+
+
+def rental_costs(
+    card: str, hours: float, price: float | None = None
+) -> tuple[float, float]:
+    """Return the dollars for hours on a GPU, by the cheapest and the dearest offer.
+
+    With `price`, which is your own in dollars per hour, no offer counts. Raises
+    ValueError if there is no offer, or if `hours` or `price` is negative.
+    """
+    if hours < 0 or (price or 0) < 0:
+        raise ValueError(f"hours and price cannot be negative: {hours}, {price}")
+    prices = [price] if price is not None else [o.price for o in rental_offers(card)]
+    return hours * min(prices), hours * max(prices)
 
 
 LanguageShape = namedtuple(

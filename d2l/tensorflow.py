@@ -112,6 +112,8 @@ from d2l.tables import (
     cited,
     cited_rows,
     count_instructions,
+    rental_costs,
+    rental_offers,
     stored_collectives,
     stored_plans,
     stored_turns,
@@ -136,13 +138,13 @@ __all__ = [
     "nn_Module", "num_gpus", "numpy", "nvidia_smi", "occupancy", "pipeline_order",
     "pipeline_times", "plot", "plot_ladder", "plot_trace", "predict_memory",
     "product_times", "publish_checkpoint", "queue_times", "rank_environment", "remedy",
-    "replica_id", "ring_time", "run_kernel", "run_on", "scaling_efficiency",
-    "schedule_buckets", "scratch_tensors", "send", "serve", "set_axes", "set_figsize",
-    "show_error", "show_images", "sight_problems", "simulate_kernel", "square_product",
-    "step_needs", "stored_collectives", "stored_plans", "stored_turns", "synchronize",
-    "time_call", "time_in_turn", "trace", "try_all_gpus", "try_devices", "try_gpu",
-    "turn_clocks", "use_svg_display", "verdict", "visible_gpus", "wave_efficiency",
-    "worker_rank"
+    "rental_costs", "rental_offers", "replica_id", "ring_time", "run_kernel", "run_on",
+    "scaling_efficiency", "schedule_buckets", "scratch_tensors", "send", "serve",
+    "set_axes", "set_figsize", "show_error", "show_images", "sight_problems",
+    "simulate_kernel", "square_product", "step_needs", "stored_collectives",
+    "stored_plans", "stored_turns", "synchronize", "time_call", "time_in_turn", "trace",
+    "try_all_gpus", "try_devices", "try_gpu", "turn_clocks", "use_svg_display",
+    "verdict", "visible_gpus", "wave_efficiency", "worker_rank"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -3639,4 +3641,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 71917b3d251bd177, with the contents 72447ab42f268628.
+# Generated from 3ec78d829e20edc8, with the contents b9359f3a8f807b7d.

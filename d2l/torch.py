@@ -127,6 +127,8 @@ from d2l.tables import (
     cited,
     cited_rows,
     count_instructions,
+    rental_costs,
+    rental_offers,
     stored_collectives,
     stored_plans,
     stored_turns,
@@ -150,12 +152,12 @@ __all__ = [
     "nbytes", "nn_Module", "num_gpus", "numpy", "nvidia_smi", "occupancy",
     "pipeline_order", "pipeline_times", "plot", "plot_ladder", "plot_trace",
     "predict_memory", "product_times", "publish_checkpoint", "queue_times", "remedy",
-    "ring_time", "run_kernel", "scaling_efficiency", "schedule_buckets",
-    "scratch_tensors", "serve", "set_axes", "set_figsize", "show_error", "show_images",
-    "sight_problems", "square_product", "step_needs", "stored_collectives",
-    "stored_plans", "stored_turns", "synchronize", "time_call", "time_in_turn",
-    "triton_code", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks",
-    "use_svg_display", "verdict", "visible_gpus", "wave_efficiency"
+    "rental_costs", "rental_offers", "ring_time", "run_kernel", "scaling_efficiency",
+    "schedule_buckets", "scratch_tensors", "serve", "set_axes", "set_figsize",
+    "show_error", "show_images", "sight_problems", "square_product", "step_needs",
+    "stored_collectives", "stored_plans", "stored_turns", "synchronize", "time_call",
+    "time_in_turn", "triton_code", "try_all_gpus", "try_devices", "try_gpu",
+    "turn_clocks", "use_svg_display", "verdict", "visible_gpus", "wave_efficiency"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -3688,4 +3690,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 69a4e43ea543c59f, with the contents 70495b083714c46a.
+# Generated from ed133635b3f9dcdf, with the contents 3ce6487a498e3204.

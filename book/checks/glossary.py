@@ -23,8 +23,7 @@ SENTENCE = re.compile(r"[.?!](?=\s|$)")
 def problems(book: Book) -> Iterator[str]:
     """Yield a line for each entry that breaks the rules."""
     named = {label: s for s in book.sections for label, _ in s.labels}
-    pages = [s for s in book.sections if s.name.rpartition("/")[2] == NAME]
-    for page in pages:
+    for page in (s for s in book.sections if s.name.rpartition("/")[2] == NAME):
         before = ""
         for entry in ENTRY.finditer(page.text):
             term, label, text = entry.groups()

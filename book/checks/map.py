@@ -33,8 +33,7 @@ def problems(book: Book) -> Iterator[str]:
         if name not in shown.entries:
             entry = f"write the parts that it treats after '{name} =', or nothing"
             yield f"{CONFIG}: [map] no entry for {name}; {entry}"
-    treated = {part for parts in shown.entries.values() for part in parts}
-    for part in shown.parts.keys() - treated:
+    for part in shown.parts.keys() - set().union(*shown.entries.values()):
         yield f"{CONFIG}: [map] no section treats the part '{part}'; name it in one"
     yield from _wrong_terms(book, shown)
 

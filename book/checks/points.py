@@ -37,19 +37,16 @@ def _problems(point: Point, tab: str) -> Iterator[str]:
         yield f"'{sentence}' is not a sentence; it begins with a capital, ends with '.'"
     if len(sentence) > LONGEST:
         yield f"a title has at most {LONGEST} characters, and this has {len(sentence)}"
-    if (
-        isinstance(point.block, Cell)
-        and (lines := _lines(point.block, point.show)) > LINES
-    ):
+    lines = _lines(point.block, point.show) if isinstance(point.block, Cell) else 0
+    if lines > LINES:
         yield f"{lines} lines on a slide in {tab}; choose a cell with at most {LINES}"
 
 
 def _lines(cell: Cell, show: str) -> int:
     """Return the lines of code and output on a slide; a plot has none."""
     found = list(outputs.read(cell.outputs)) if show != "code" else []
-    has_plot = any(isinstance(output, outputs.Picture) for output in found)
-    texts = [
-        o.text for o in found if isinstance(o, outputs.PrintedText) and not has_plot
-    ]
+    if any(isinstance(output, outputs.Picture) for output in found):
+        found = []
+    texts = [o.text for o in found if isinstance(o, outputs.PrintedText)]
     texts += [cell.code.strip()] if show else []
     return sum(text.count("\n") + 1 for text in texts)

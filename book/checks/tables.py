@@ -1,4 +1,4 @@
-"""Checks the tables of data that the library holds: cards, and measurements of others.
+"""Checks the tables of data in the library: cards, measurements of others, and prices.
 
 tables.toml says which properties a card has, and between which limits and in which
 relations they are plausible.
@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from datetime import date, timedelta
 from pathlib import Path
 
 from book.base.errors import BookError, choices
@@ -22,10 +23,11 @@ from book.text.tabs import TAB_NAMES
 
 DATA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 PROPERTIES: dict[str, tuple[str, float, float]] = DATA["properties"]
-CARDS, MEASUREMENTS = "cards.csv", "cited.csv"
+CARDS, MEASUREMENTS, PRICES = "cards.csv", "cited.csv", "prices.csv"
 COLUMNS = {
     CARDS: "card property value unit source",
     MEASUREMENTS: "id topic what framework value unit hardware source",
+    PRICES: "card provider rented value unit date source",
 }
 ASSUMED = "assumed"  # in the place of a source
 WITHIN = 0.1
@@ -37,15 +39,17 @@ Row = dict[str, str]
 def problems(book: Book) -> Iterator[str]:
     """Yield a line for each problem of the tables that the book has."""
     works = {ASSUMED, *(bibliography_keys(book) or ())}
-    for name, check in ((CARDS, _cards), (MEASUREMENTS, _measurements)):
+    for name, check in zip(COLUMNS, (_cards, _measurements, _prices), strict=True):
         file = package.folder(book) / name
         if file.is_file():
             rows = _rows(file, str(file.relative_to(book.root)))
             yield from check(rows)
             for where, row in rows.items():
-                if row["source"] not in works:
-                    message = f"'{row['source']}' is not in the bibliography; add it"
-                    yield f"{where}: {message}"
+                value, source = row["value"], row["source"]
+                if not 0 < _value(row) < math.inf:
+                    yield f"{where}: '{value}' is not a positive number; correct it"
+                if source not in works:
+                    yield f"{where}: '{source}' is not in the bibliography; add it"
 
 
 def _rows(file: Path, place: str) -> dict[str, Row]:
@@ -60,8 +64,7 @@ def _rows(file: Path, place: str) -> dict[str, Row]:
     found = {}
     for row in rows:
         where = f"{place}:{rows.line_num}"
-        filled = [name for name, cell in row.items() if cell and name != "unit"]
-        if filled != [name for name in columns if name != "unit"]:
+        if [name for name, cell in row.items() if cell or name == "unit"] != columns:
             raise BookError(f"a row needs {', '.join(columns)}", where)
         found[where] = row
     return found
@@ -95,24 +98,23 @@ def _cards(rows: dict[str, Row]) -> Iterator[str]:
             wrong = f"'{row['value']} {row['unit']}' is not a plausible {name}"
             yield f"{where}: {wrong}, {limits}; correct it, or book/checks/tables.toml"
     for bearer, values in cards.items():
-        for problem in _problems_of_card(bearer, values):
-            yield f"d2l/{CARDS}: {bearer}{problem}"
+        yield from _problems_of_card(bearer, values)
 
 
 def _problems_of_card(card: str, values: dict[str, float]) -> Iterator[str]:
     """Yield missing properties of a card, and those that contradict others."""
     needed = PROPERTIES.keys() - DATA["complete"]["optional"] - values.keys()
     for name in sorted(needed) if card in DATA["complete"]["cards"] else ():
-        yield f" has no '{name}'; add it"
+        yield f"d2l/{CARDS}: {card} has no '{name}'; add it"
     for name, formula in DATA["relations"].items():
         expected = evaluate(formula, values)
         if name in values and expected is not None:
             if not math.isclose(values[name], expected, rel_tol=WITHIN):
                 says = f"'{name}' is {values[name]:g}, but {formula} is {expected:g}"
-                yield f": {says}; correct one"
+                yield f"d2l/{CARDS}: {card}: {says}; correct one"
 
 
-# Measurements of others
+# Measurements and offers of others
 
 
 def _measurements(rows: dict[str, Row]) -> Iterator[str]:
@@ -126,11 +128,19 @@ def _measurements(rows: dict[str, Row]) -> Iterator[str]:
         if not NAME.fullmatch(name) or not name.startswith(f"{row['topic']}-"):
             form = f"write one such as {row['topic']}-pytorch-finished"
             yield f"{where}: '{name}' is not a valid id; {form}"
-        if not (math.isfinite(_value(row)) and _value(row) > 0):
-            yield f"{where}: '{row['value']}' is not a positive number; correct it"
         if row["unit"] not in units:
             use = "write one that texts can use, or list it in book/checks/tables.toml"
             yield f"{where}: unknown unit '{row['unit']}'; {use}"
         if row["framework"] not in frameworks:
             known = f"choose from {', '.join(frameworks)}"
             yield f"{where}: unknown framework '{row['framework']}'; {known}"
+
+
+def _prices(rows: dict[str, Row]) -> Iterator[str]:
+    """Say if a price is over a year old, which is no problem to yield."""
+    oldest = min((row["date"] for row in rows.values()), default="9")
+    if oldest < str(date.today() - timedelta(days=365)):
+        print(
+            f"d2l/{PRICES}: a price is of {oldest}, over a year ago; look it up again"
+        )
+    yield from ()

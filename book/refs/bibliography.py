@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from formatting.apa import APAStyle  # of pybtex-apa-style
-from pybtex.database import BibliographyData, Entry, Person, PybtexError, parse_file
+from pybtex.database import BibliographyData, Entry, PybtexError, parse_file
 from pybtex.plugin import find_plugin
 from pybtex.style import FormattedEntry
 from pybtex.style.sorting.author_year_title import SortingStyle
@@ -145,14 +145,10 @@ def _add_letters(works: list[Entry]) -> list[Entry]:
 def _label(work: Entry) -> tuple[str, str]:
     """Return the authors and the year of a work as a citation names them."""
     people = work.persons.get("author") or work.persons.get("editor") or []
-    names = [_last_name(person) for person in people]
+    parts = [" ".join([*p.prelast_names, *p.last_names]) for p in people]
+    names = [re.sub(r"[{}]", "", part) for part in parts]  # such as "de la Cruz"
     authors = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
     return authors or work.key, work.fields.get("year", "n.d.")
-
-
-def _last_name(person: Person) -> str:
-    """Return the last name of a person, with a prefix such as "de"."""
-    return re.sub(r"[{}]", "", " ".join([*person.prelast_names, *person.last_names]))
 
 
 def _clean_markdown(text: str) -> str:

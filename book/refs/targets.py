@@ -8,7 +8,7 @@ from markdown_it.token import Token
 
 from book.refs.bibliography import Bibliography
 from book.refs.numbers import Numbers
-from book.text.blocks import Block, References
+from book.text.blocks import References
 from book.text.book import Book
 from book.text.inline import names_in
 from book.text.tokens import parse_line
@@ -24,8 +24,9 @@ class Targets:
         self.book = book
         self.numbers = Numbers(book)
         self.bibliography = Bibliography(book)
-        lists = (s for s in book.sections if any(map(_is_list, s.blocks)))
-        self.references = next((section.name for section in lists), "")
+        blocks = ((s.name, block) for s in book.sections for block in s.blocks)
+        lists = (name for name, block in blocks if isinstance(block, References))
+        self.references = next(lists, "")
 
     @cached_property
     def titles(self) -> dict[str, list[Token]]:
@@ -37,7 +38,3 @@ class Targets:
         """Return the authors, the year and the key of each work of a citation."""
         keys = names_in(value)
         return sorted((*self.bibliography.label(key), key) for key in keys)
-
-
-def _is_list(block: Block) -> bool:
-    return isinstance(block, References)

@@ -1,4 +1,4 @@
-"""Draws img/pitfalls.svg: the places of ten faults in a program that trains on a GPU.
+"""Draws img/pitfalls.svg: the places of faults in a program that trains on a GPU.
 
 Run: python img/src/pitfalls.py
 """
@@ -13,7 +13,7 @@ GROUPS = (
     (
         "Before the loop",
         (
-            ("Choose the GPU", ((8, "the same one twice"), (10, "the CPU instead"))),
+            ("Choose the GPU", ((8, "the same one twice"), (11, "the CPU instead"))),
             ("Move the model", ((3, "state left behind"),)),
             ("Build the optimizer", ((4, "before the move"),)),
         ),
@@ -24,7 +24,8 @@ GROUPS = (
             ("Copy the minibatch", ((9, "buffer filled again too early"),)),
             ("Forward", ((1, "operands on two devices"), (2, "made on the CPU"))),
             ("Backward, update", ()),
-            ("Log the loss", ((5, "fetched each time"), (6, "with its graph"))),
+            ("Read the loss", ((5, "fetched each time"), (10, "before it arrived"))),
+            ("Log the loss", ((6, "with its graph"),)),
         ),
     ),
 )

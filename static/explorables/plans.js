@@ -2,7 +2,7 @@
  * many GPUs share a layer, a sequence or experts, and how many stages a pipeline has, and
  * sees whether the plan fits and which part of a step is exposed communication.
  */
-import { time, size, bandwidth, rate, percent, inUnits, GIGA, TERA } from "./arithmetic.js";
+import { time, size, bandwidth, rate, percent, inUnits, round, GIGA, TERA } from "./arithmetic.js";
 import * as parallel from "./parallel-arithmetic.js";
 import * as usual from "./expectations.js";
 import { cards } from "./cards.js";
@@ -372,6 +372,14 @@ const billions = inUnits([
   [1e9, "billion"],
 ]);
 
+/** Return a sentence on the money for a billion tokens, if the reader has set a price. */
+const bill = (state) => {
+  if (!state.price || !fits(state)) return "";
+  const hours = ((1e9 / (state.batch * state.length)) * expectedOf(state)) / 3600;
+  const dollars = hours * state.gpus * state.price;
+  return ` Expect a billion tokens to take ${round(hours)} hours and to cost $${round(dollars)}.`;
+};
+
 const formula = (state) => {
   const step = stepOf(state);
   if (step.why) return ["GPUs: copies · stages · GPUs that share a layer"];
@@ -532,6 +540,9 @@ const spec = figure({
       logRange("network", "Network, for each GPU", [0.01, 400], fromCard("network"), (x) =>
         bandwidth(x * GIGA),
       ),
+      range("price", "Your price of a GPU, dollars per hour", [0, 15, 0.05], 0, {
+        format: (x) => (x ? `$${x.toFixed(2)}` : "not set"),
+      }),
       range("reach", "Share of the links that is reached", [5, 100, 5], 100, {
         format: (x) => `${x} %`,
       }),
@@ -552,8 +563,9 @@ const spec = figure({
   ],
   invite: "Shard everything (ZeRO-3), and see what it does to memory and time.",
   notes: () => NOTES,
-  ...{ settle, draw, summary, result, formula, table },
-  ...{ stepOf, published, fits, CARDS, MODELS }, // for tests
+  ...{ settle, draw, summary, formula, table },
+  result: (state) => result(state) + bill(state),
+  ...{ stepOf, expectedOf, published, fits, CARDS, MODELS }, // for tests
 });
 
 export default spec;

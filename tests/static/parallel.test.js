@@ -613,6 +613,17 @@ test("verdicts", () => {
   assert.ok(pipeline.endsWith("% bubble."));
 });
 
+test("money for a billion tokens, if the reader has set a price", () => {
+  const own = { zero: "3", price: 2.5 };
+  const step = plans.expectedOf(changed(plans, own));
+  // 64 sequences of 4096 tokens in a step of eight GPUs
+  const hours = (step * 1e9) / (64 * 4096) / 3600;
+  const found = /take ([\d.]+) hours and to cost \$([\d.]+)\.$/.exec(result(plans, own));
+  close([Number(found[1]), Number(found[2])], [hours, 20 * hours], { rel: 0.005 });
+  assert.ok(!result(plans, { zero: "3" }).includes("$"));
+  assert.ok(!result(plans, { zero: "0", price: 2.5 }).includes("$")); // does not fit
+});
+
 test("presets of published runs", () => {
   includes(result(plans, { model: "gpt1t" }, "model"), "each A100 needs 53.4 GB", "163 TFLOP/s per GPU");
   const mixtral = changed(plans, { model: "mixtral" }, "model");

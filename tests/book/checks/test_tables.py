@@ -1,5 +1,6 @@
 """The tables of cards and of published measurements are complete and plausible."""
 
+import datetime
 from collections.abc import Callable
 
 import pytest
@@ -41,12 +42,17 @@ def few_properties(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def problems(
-    make_book: Callable[..., Book], cards: str = CARDS, cited: str = CITED
+    make_book: Callable[..., Book],
+    cards: str = CARDS,
+    cited: str = CITED,
+    prices: str = "",
 ) -> list[str]:
     book = make_book(one="# One\n")
     (book.root / "refs.bib").write_text("@misc{NVIDIA.T4, year={2018}}\n")
     (book.root / "d2l/cards.csv").write_text(cards)
     (book.root / "d2l/cited.csv").write_text(cited)
+    if prices:
+        (book.root / "d2l/prices.csv").write_text(prices)
     return list(tables.problems(book))
 
 
@@ -95,3 +101,37 @@ def test_a_table_that_cannot_be_read(
 ):
     with pytest.raises(BookError, match=message):
         problems(make_book, cards=CARDS.replace(right, wrong))
+
+
+PRICES = """\
+card,provider,rented,value,unit,date,source
+T4,Cloud,"machine, with one GPU",0.5,$/h,{},NVIDIA.T4
+"""
+
+
+@pytest.mark.parametrize("days, said", [(10, ""), (800, "over a year ago; look it up")])
+def test_an_old_price_is_said_and_is_no_problem(
+    make_book: Callable[..., Book],
+    capsys: pytest.CaptureFixture[str],
+    days: int,
+    said: str,
+):
+    then = datetime.date.today() - datetime.timedelta(days)
+    assert problems(make_book, prices=PRICES.format(then)) == []
+    out = capsys.readouterr().out
+    assert (f"prices.csv: a price is of {then}, {said}" in out) if said else not out
+
+
+@pytest.mark.parametrize(
+    "right, wrong, message",
+    [
+        (",0.5,", ",-0.5,", "prices.csv:2: '-0.5' is not a positive number"),
+        (",0.5,", ",free,", "prices.csv:2: 'free' is not a positive number"),
+        ("NVIDIA.T4", "Nobody", "prices.csv:2: 'Nobody' is not in the bibliography"),
+    ],
+)
+def test_a_price_with_a_mistake(
+    make_book: Callable[..., Book], right: str, wrong: str, message: str
+):
+    prices = PRICES.format(datetime.date.today()).replace(right, wrong)
+    assert any(message in line for line in problems(make_book, prices=prices))
