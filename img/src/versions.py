@@ -5,8 +5,21 @@ Run: python img/src/versions.py
 
 from xml.etree import ElementTree as ET
 
-from svg import BLUE, GREEN, INK, ORANGE, QUIET, WHITE, add, arrow, canvas, centered
-from svg import label, save, target_of
+from svg import (
+    BLUE,
+    GREEN,
+    INK,
+    ORANGE,
+    QUIET,
+    WHITE,
+    add,
+    arrow,
+    canvas,
+    centered,
+    label,
+    save,
+    target_of,
+)
 
 WIDTH, HEIGHT = 640, 330
 LEFT, WIDE, TALL = 12, 260, 72
@@ -46,15 +59,25 @@ def draw() -> ET.Element:
         ["driver 580", "supports CUDA up to 13.0", "nvidia-smi"],
     )
     part(svg, LEFT, gpu, GREEN, ["GPU", "compute capability 9.0", "gpu_report()"])
-    condition(svg, wheel, ["needs a driver that is at least as new"])
-    condition(svg, driver, ["and code for this generation of GPU, in the wheel"])
+    condition(svg, wheel, ["needs a driver for CUDA 13", "or newer"])
+    condition(
+        svg,
+        driver,
+        ["drives the GPU; the wheel also needs code", "for this generation"],
+    )
     x = WIDTH - WIDE - 12
     add(svg, "rect", x=x, y=wheel, width=WIDE, height=TALL, rx=4, fill=QUIET)
     part(
-        svg, x, wheel, QUIET, ["CUDA toolkit", "12.4: may be any, or none", "nvcc --version"]
+        svg,
+        x,
+        wheel,
+        QUIET,
+        ["CUDA toolkit", "12.4: may be any, or none", "nvcc --version"],
     )
-    label(svg, x + 4, wheel + TALL + 70, "compiles CUDA programs of your own;", font_size=14)
-    label(svg, x + 4, wheel + TALL + 88, "the wheel doesn't use it", font_size=14)
+    for i, text in enumerate(
+        ["compiles CUDA programs of your own;", "the wheel doesn't use it"]
+    ):
+        label(svg, x + 4, wheel + TALL + 24 + 18 * i, text, font_size=14)
     return svg
 
 

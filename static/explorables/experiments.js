@@ -178,10 +178,8 @@ const multiply = async (lab, name, n, a, b) => {
 };
 
 /** Return the size of a product that suits this GPU. */
-const sizeOfProduct = (lab) =>
-  sized(lab, lab.isSoftware ? [64] : [256, 512, 1024, 2048], async (n) =>
-    (await multiply(lab, BEST, n)).jobs,
-  );
+const sizeOfProduct = (lab, sizes = [256, 512, 1024, 2048]) =>
+  sized(lab, lab.isSoftware ? [64] : sizes, async (n) => (await multiply(lab, BEST, n)).jobs);
 
 /** Return the rate of a product of n x n matrices, after a check of 200 of its numbers. */
 const product = async (lab, name, n) => {
@@ -618,9 +616,10 @@ const contest = async (lab, n) => {
 const race = {
   otherwise: OTHERS,
   async run(lab, say) {
-    const sizes = lab.isSoftware ? [64, 128] : [64, 1024];
+    await say("a first product");
+    const large = lab.isSoftware ? 128 : await sizeOfProduct(lab, [256, 512, 1024]);
     const measured = [];
-    for (const n of sizes) {
+    for (const n of [64, large]) {
       await say(`products of ${n} × ${n} matrices`);
       measured.push(await contest(lab, n));
     }

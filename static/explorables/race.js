@@ -61,8 +61,8 @@ const axis = ({ x }, bottom, width) => {
   return (
     names +
     vertical(x(1), TOP - 12, bottom, "dashed") +
-    label(x(1) - 8, TOP - 20, "the CPU is faster", "soft small", "end") +
-    label(x(1) + 8, TOP - 20, width < 400 ? "the GPU is" : "the GPU is faster", "soft small")
+    label(x(1) - 8, TOP - 20, "CPU faster", "soft small", "end") +
+    label(x(1) + 8, TOP - 20, "GPU faster", "soft small")
   );
 };
 
@@ -72,7 +72,7 @@ const own = ({ n, predicted, alone, whole, isMeasured }, y, { x }) => {
   const found = isMeasured
     ? line([[all, y], [small, y]], "line1") + dot(small, y, 5, "s1") + dot(all, y, 7, "s1 solid")
     : "";
-  return label(0, y + 5, `n = ${n}`, "ink strong") + found + dot(at, y, 7, "ring");
+  return label(0, y + 5, `n = ${n}`, "ink strong") + dot(at, y, 9, "ring") + found;
 };
 
 const other = ([n, program, ratio], y, { x, left }) => {
@@ -119,9 +119,9 @@ const draw = (state, width) => {
 
 const result = (state) => {
   const [small, large] = rowsOf(state);
-  const tell = ({ n, whole }) => `${speed(whole)} for n\u00a0=\u00a0${n}`;
-  if (small.isMeasured)
-    return `There and back, your GPU is ${tell(small)} and ${tell(large)} as one thread of your CPU.`;
+  const tell = ({ n, whole, predicted }) =>
+    `${speed(whole)} for n\u00a0=\u00a0${n} (you said ${speed(predicted)})`;
+  if (small.isMeasured) return `There and back, your GPU is ${tell(small)}, and ${tell(large)}.`;
   return (
     `You predict that the GPU is ${speed(small.predicted)} for n\u00a0=\u00a064, and ` +
     `${speed(large.predicted)} for n\u00a0=\u00a01024.`
