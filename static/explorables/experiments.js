@@ -624,8 +624,8 @@ const race = {
       measured.push(await contest(lab, n));
     }
     const tell = ({ n, cpu, gpu, all }) =>
-      `n = ${n}: the CPU took ${time(cpu)}, the GPU ${time(all)} with the way there and ` +
-      `back, of which the product itself needs ${time(gpu)}.`;
+      `n = ${n}: the CPU took ${time(cpu)}; the GPU took ${time(gpu)} for the product, and ` +
+      `the way there and back added ${time(Math.max(0, all - gpu))}.`;
     const ranges = measured.flatMap((each) => each.ranges);
     return {
       range: ranges.reduce((x, y) => (y[1] / y[0] > x[1] / x[0] ? y : x)),

@@ -158,15 +158,16 @@ const notes = () => [
 
 // Paper has no button, so its picture shows what others measured.
 const onPaper = () => (typeof document === "undefined" ? "shown" : "");
-const format = (ratio) => speed(ratio);
+// On a phone, the words of a slider stand beside its name.
+const format = (ratio) => speed(ratio).replace("times", "×");
 
 export default figure({
   name: "race",
   experiment: "race",
   invite: "Set both predictions, then measure.",
   controls: [
-    logRange("small", "64 × 64, your GPU is", [1e-3, 1e4], 1, format),
-    logRange("large", "1024 × 1024, your GPU is", [1e-3, 1e4], 1, format),
+    logRange("small", "n = 64: your GPU", [1e-3, 1e4], 1, format),
+    logRange("large", "n = 1024: your GPU", [1e-3, 1e4], 1, format),
     hidden("others", (text) => text === "shown", onPaper),
   ],
   actions: [

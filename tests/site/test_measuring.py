@@ -136,8 +136,8 @@ DIAMONDS = ".drawing path.s2"  # what others measured, and one in the key
 
 def test_the_race_compares_both_sizes_with_the_predictions(page: Page, site: Path):
     figure = open_panel(page, site, "race", pretend())
-    figure.get_by_label("64 × 64, your GPU is", exact=True).press("Home")
-    figure.get_by_label("1024 × 1024, your GPU is", exact=True).press("End")
+    figure.get_by_label("n = 64: your GPU", exact=True).press("Home")
+    figure.get_by_label("n = 1024: your GPU", exact=True).press("End")
     expect(figure.locator(DIAMONDS)).to_have_count(1)
     measure(figure)
     result = figure.locator(".result").inner_text().replace("\N{NO-BREAK SPACE}", " ")
