@@ -131,6 +131,7 @@ def test_an_experiment_compares_with_the_prediction(page: Page, site: Path, name
     assert rows.count() >= 3 and "NaN" not in rows.first.inner_text()
 
 
+GONE = "Object.defineProperty(Navigator.prototype, 'gpu', { get: () => null });"
 DIAMONDS = ".drawing path.s2"  # what others measured, and one in the key
 
 
@@ -168,8 +169,7 @@ def test_the_race_finds_a_gpu_that_multiplies_wrongly(page: Page, site: Path):
 def test_without_a_gpu_the_race_shows_what_others_measured(
     page: Page, site: Path, kind: str
 ):
-    gone = "Object.defineProperty(Navigator.prototype, 'gpu', { get: () => undefined });"
-    figure = open_panel(page, site, "race", gone if kind == "none" else "")
+    figure = open_panel(page, site, "race", GONE if kind == "none" else "")
     expect(figure.locator(DIAMONDS)).to_have_count(1)
     measure(figure, "offers no WebGPU" if kind == "none" else "Checked, not timed.")
     expect(figure.locator(DIAMONDS)).to_have_count(5)
@@ -314,10 +314,7 @@ def test_without_an_adapter_the_figure_works_as_before(site: Path, browser: Brow
 
 
 def test_without_webgpu_one_sentence_says_so(page: Page, site: Path):
-    script = (
-        "Object.defineProperty(Navigator.prototype, 'gpu', { get: () => undefined });"
-    )
-    figure = open_panel(page, site, "sectors", script)
+    figure = open_panel(page, site, "sectors", GONE)
     measure(figure, "offers no WebGPU")
 
 
