@@ -3834,4 +3834,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 4bdb88c6d78bdff6, with the contents aea1a056ea1dc9cd.
+# Generated from cbe18115905ee32d, with the contents aea1a056ea1dc9cd.

@@ -3641,4 +3641,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 3ec78d829e20edc8, with the contents b9359f3a8f807b7d.
+# Generated from 09316f7c134aadb7, with the contents b9359f3a8f807b7d.

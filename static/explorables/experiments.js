@@ -168,20 +168,18 @@ export const source = (name, n) =>
     PRODUCTS[name](n).code.replace(/^ {6}/gm, ""),
   ].join("\n");
 
-/** Return the job of a product of n x n matrices a and b, and its result c. */
+/** Return the job of a product of n x n matrices a and b, their arrays and its result c. */
 const multiply = async (lab, name, n, a, b) => {
   const { tile } = PRODUCTS[name](n);
   const arrays = [await lab.array(4 * n * n, a), await lab.array(4 * n * n, b)];
   const c = await lab.array(4 * n * n);
   const kernel = await lab.kernel(source(name, n), [...arrays, c]);
-  return { jobs: [{ kernel, x: n / tile, y: n / tile }], c };
+  return { jobs: [{ kernel, x: n / tile, y: n / tile }], arrays, c };
 };
 
 /** Return the size of a product that suits this GPU. */
-const sizeOfProduct = (lab) =>
-  sized(lab, lab.isSoftware ? [64] : [256, 512, 1024, 2048], async (n) =>
-    (await multiply(lab, BEST, n)).jobs,
-  );
+const sizeOfProduct = (lab, sizes = [256, 512, 1024, 2048]) =>
+  sized(lab, lab.isSoftware ? [64] : sizes, async (n) => (await multiply(lab, BEST, n)).jobs);
 
 /** Return the rate of a product of n x n matrices, after a check of 200 of its numbers. */
 const product = async (lab, name, n) => {
@@ -554,6 +552,96 @@ const fusion = async (lab) => {
   return { three, one };
 };
 
+// The race
+
+// Without WebGPU, or with a program in its place, the numbers of others stand alone.
+const OTHERS = { others: "shown" };
+const BLOCK = 64; // rows of b that stay in the cache of a CPU
+
+/** Add rows `from` to `to` of the product of n x n matrices a and b to c; n is a multiple
+ * of 4. One thread, without vector instructions: what JavaScript has. */
+export const multiplyRows = (a, b, c, n, from = 0, to = n) => {
+  for (let block = 0; block < n; block += BLOCK)
+    for (let i = from; i < to; i += 1)
+      for (let k = block; k < Math.min(block + BLOCK, n); k += 4) {
+        const [p, q, r, s] = [0, 1, 2, 3].map((d) => a[i * n + k + d]);
+        for (let j = 0, row = k * n, at = i * n; j < n; j += 1, row += 1, at += 1)
+          c[at] += p * b[row] + q * b[row + n] + r * b[row + 2 * n] + s * b[row + 3 * n];
+      }
+};
+
+/** Return the seconds of a product on the CPU, in parts between which the page answers. */
+const cpuSeconds = async (lab, a, b, c, n) => {
+  let total = 0;
+  c.fill(0);
+  for (let row = 0; row < n; row += BLOCK) {
+    const start = performance.now();
+    multiplyRows(a, b, c, n, row, Math.min(row + BLOCK, n));
+    total += performance.now() - start;
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    lab.check();
+  }
+  return total / 1e3;
+};
+
+/** Return the times of a product of n x n matrices on the CPU, on the GPU, and on the GPU
+ * with the way there and back, after a comparison of both results. */
+const contest = async (lab, n) => {
+  const [a, b, c] = [random(n * n), random(n * n).reverse(), new Float32Array(n * n)];
+  const small = () => {
+    c.fill(0);
+    multiplyRows(a, b, c, n);
+  };
+  const isSmall = n <= BLOCK;
+  const own = isSmall
+    ? await timesOf(small, 4)
+    : (await repeat(lab.isSoftware ? 1 : 3, () => cpuSeconds(lab, a, b, c, n))).sort((x, y) => x - y);
+  // Few numbers keep more of the GPU busy in small tiles.
+  const { jobs, arrays, c: result } = await multiply(lab, isSmall ? "in tiles" : BEST, n, a, b);
+  const alone = await timed(lab, jobs, { samples: 3 });
+  const errand = async () => {
+    lab.device.queue.writeBuffer(arrays[0], 0, a);
+    lab.device.queue.writeBuffer(arrays[1], 0, b);
+    lab.submit(jobs);
+    return lab.read(result, c.byteLength);
+  };
+  const read = await errand();
+  verify(read.every((x, i) => Math.abs(x - c[i]) < 1e-3), `The product for n = ${n}`);
+  const all = await timesOf(errand, lab.isSoftware ? 2 : 5);
+  lab.free();
+  const most = own[own.length - 1];
+  return { n, cpu: own[0], gpu: alone.seconds, all: all[0], ranges: [[own[0], most], all] };
+};
+
+const race = {
+  otherwise: OTHERS,
+  async run(lab, say) {
+    await say("a first product");
+    const large = lab.isSoftware ? 128 : await sizeOfProduct(lab, [256, 512, 1024]);
+    const measured = [];
+    for (const n of [64, large]) {
+      await say(`products of ${n} × ${n} matrices`);
+      measured.push(await contest(lab, n));
+    }
+    const tell = ({ n, cpu, gpu, all }) =>
+      `n = ${n}: the CPU took ${time(cpu)}; the GPU took ${time(gpu)} for the product, and ` +
+      `the way there and back added ${time(Math.max(0, all - gpu))}.`;
+    const ranges = measured.flatMap((each) => each.ranges);
+    return {
+      range: ranges.reduce((x, y) => (y[1] / y[0] > x[1] / x[0] ? y : x)),
+      text: measured.map(tell).join(" "),
+      checked:
+        "Both computed the same numbers. The CPU ran one thread of JavaScript without " +
+        "vector instructions; a framework uses all cores and their vectors.",
+      table: {
+        head: ["n", "CPU, one thread", "GPU, product", "GPU, there and back"],
+        rows: measured.map(({ n, cpu, gpu, all }) => [n, time(cpu), time(gpu), time(all)]),
+      },
+      state: { ...OTHERS, measured },
+    };
+  },
+};
+
 // Copies
 
 // The clock of a page goes in steps of up to 1 ms, so copies follow each other for longer.
@@ -623,4 +711,4 @@ const copies = {
   },
 };
 
-export const experiments = { roofline, queue, warp, sectors, tiles, copies };
+export const experiments = { roofline, queue, warp, sectors, tiles, race, copies };

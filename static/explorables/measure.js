@@ -2,10 +2,11 @@
  * says how far the prediction was off, on what was measured, and how.
  *
  * An experiment has these fields:
- *   question  what the reader should predict, with `unit`
+ *   question  what the reader should predict, with `unit`; without it, the figure asks
+ *   otherwise the settings that the figure takes over if there is no GPU, optional
  *   run       async (lab, say) -> a finding; `say`(text) tells what is being measured
  * and a finding these:
- *   value     the number that the reader has predicted
+ *   value     the number that the reader has predicted, if there is a question
  *   range     [shortest, longest] of its measurements, in seconds
  *   text      one sentence on what it means
  *   checked   what was computed and found to be right
@@ -69,6 +70,7 @@ const provenance = (lab, { range: [least, most] }) => {
 /** Show a finding in a panel. */
 const show = (panel, experiment, predicted, finding, lab, become) => {
   if (lab.isSoftware) {
+    if (experiment.otherwise && become) become(experiment.otherwise);
     panel.replaceChildren(
       paragraph("software", "software adapter: no GPU"),
       paragraph("", `${lab.name}, ${lab.browser}. ${finding.checked}`),
@@ -76,10 +78,9 @@ const show = (panel, experiment, predicted, finding, lab, become) => {
     );
     return;
   }
-  const parts = [
-    paragraph("found", compare(predicted, finding.value, experiment.unit)),
-    paragraph("", `${finding.text} ${finding.checked}`),
-  ];
+  const parts = [paragraph("", `${finding.text} ${finding.checked}`)];
+  if (experiment.question)
+    parts.unshift(paragraph("found", compare(predicted, finding.value, experiment.unit)));
   if (finding.chart) {
     const drawing = make("div", { class: "drawing", role: "img", "aria-label": finding.text });
     drawing.innerHTML = drawingOf(finding.chart, panel.clientWidth || 640);
@@ -100,6 +101,7 @@ export const openPanel = (opener, name, become) => {
   const experiment = experiments[name];
   const id = `measure-${name}`;
   const input = make("input", { type: "number", id, min: 0, step: "any", inputmode: "decimal" });
+  const question = `${experiment.question} Your prediction (${experiment.unit}):`;
   const start = button("Measure", () => run());
   start.classList.add("main");
   const stop = make("button", { type: "button", hidden: "" }, "Stop");
@@ -108,13 +110,14 @@ export const openPanel = (opener, name, become) => {
   const box = make(
     "div",
     { class: "measure", role: "group", "aria-label": "An experiment on your GPU" },
-    make("label", { for: id }, `${experiment.question} Your prediction (${experiment.unit}):`),
-    make("div", { class: "actions" }, input, start, stop),
+    ...(experiment.question ? [make("label", { for: id }, question)] : []),
+    make("div", { class: "actions" }, ...(experiment.question ? [input] : []), start, stop),
     status,
     panel,
   );
   const failed = (error, signal) => {
     status.textContent = signal.aborted ? `Stopped. ${signal.reason}` : error.message;
+    if (!signal.aborted && experiment.otherwise && become) become(experiment.otherwise);
   };
   const use = runner({ status, stop, failed });
   const run = async () => {
@@ -137,5 +140,5 @@ export const openPanel = (opener, name, become) => {
   });
   opener.closest(".actions").after(box);
   opener.hidden = true;
-  input.focus();
+  (experiment.question ? input : start).focus();
 };

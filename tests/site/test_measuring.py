@@ -19,6 +19,7 @@ FIGURES = {
     "sectors": "kernels",
     "tiles": "tiles",
     "pinned": "data-movement",
+    "race": "first-hour",
 }
 # The adapter says that it is a GPU, and has no clock of its own: that and the page's
 # clock may disagree on a machine with other work.
@@ -109,8 +110,8 @@ def test_a_coarse_clock_gives_numbers(page: Page, site: Path):
 
 
 # A program in place of a GPU multiplies matrices in a second on some machines, and in
-# three on others; the page refuses those.
-EXPERIMENTS = [name for name in FIGURES if name != "tiles"]
+# three on others; the page refuses those. The figure of the race asks by itself.
+EXPERIMENTS = [name for name in FIGURES if name not in ("tiles", "race")]
 SLOW = pytest.param("tiles", marks=pytest.mark.timing)
 
 
@@ -128,6 +129,52 @@ def test_an_experiment_compares_with_the_prediction(page: Page, site: Path, name
     finding(figure).locator("summary").click()
     rows = finding(figure).locator("tbody tr")
     assert rows.count() >= 3 and "NaN" not in rows.first.inner_text()
+
+
+GONE = "Object.defineProperty(Navigator.prototype, 'gpu', { get: () => null });"
+DIAMONDS = ".drawing path.s2"  # what others measured, and one in the key
+
+
+def test_the_race_compares_both_sizes_with_the_predictions(page: Page, site: Path):
+    figure = open_panel(page, site, "race", pretend())
+    figure.get_by_label("n = 64: your GPU", exact=True).press("Home")
+    figure.get_by_label("n = 1024: your GPU", exact=True).press("End")
+    expect(figure.locator(DIAMONDS)).to_have_count(1)
+    measure(figure)
+    result = figure.locator(".result").inner_text().replace("\N{NO-BREAK SPACE}", " ")
+    assert re.search(r"n = 64 \(you said 1000 times as slow\)", result)
+    assert re.search(r"n = \d{3,4} \(you said 10000 times as fast\)", result)
+    text = finding(figure).inner_text()
+    assert "n = 64: the CPU took" in text and "Both computed the same" in text
+    assert "one thread of JavaScript without vector instructions" in text
+    assert figure.locator(".drawing circle.s1").count() == 4 + 2  # two in the key
+    expect(figure.locator(DIAMONDS)).to_have_count(5)
+    finding(figure).locator("summary").click()
+    assert finding(figure).locator("tbody tr").count() == 2
+    page.wait_for_timeout(500)  # an address would change after 300 ms
+    assert "race" not in page.url
+
+
+def test_the_race_finds_a_gpu_that_multiplies_wrongly(page: Page, site: Path):
+    wrong = """const write = GPUQueue.prototype.writeBuffer;
+    GPUQueue.prototype.writeBuffer = function (buffer, at, numbers) {
+      return write.call(this, buffer, at, numbers.map((x) => 2 * x));
+    };"""
+    figure = open_panel(page, site, "race", pretend() + wrong)
+    measure(figure, "The product for n = 64 is wrong on this GPU")
+    expect(finding(figure)).to_be_empty()
+
+
+@pytest.mark.parametrize("kind", ["software", "none"])
+def test_without_a_gpu_the_race_shows_what_others_measured(
+    page: Page, site: Path, kind: str
+):
+    figure = open_panel(page, site, "race", GONE if kind == "none" else "")
+    expect(figure.locator(DIAMONDS)).to_have_count(1)
+    measure(figure, "offers no WebGPU" if kind == "none" else "Checked, not timed.")
+    expect(figure.locator(DIAMONDS)).to_have_count(5)
+    expect(figure.locator(".drawing circle.s1")).to_have_count(2)  # in the key
+    expect(figure.locator(".result")).to_contain_text("You predict")
 
 
 def test_nothing_asks_for_a_gpu_before_the_second_click(page: Page, site: Path):
@@ -267,10 +314,7 @@ def test_without_an_adapter_the_figure_works_as_before(site: Path, browser: Brow
 
 
 def test_without_webgpu_one_sentence_says_so(page: Page, site: Path):
-    script = (
-        "Object.defineProperty(Navigator.prototype, 'gpu', { get: () => undefined });"
-    )
-    figure = open_panel(page, site, "sectors", script)
+    figure = open_panel(page, site, "sectors", GONE)
     measure(figure, "offers no WebGPU")
 
 

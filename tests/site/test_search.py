@@ -533,7 +533,7 @@ def test_a_reference_to_a_section_shows_what_it_is_about(open_http_page: Visitor
     page = open_http_page(SECTION)
     page.locator('main a[href="trainer.html#sec-trainer"]').first.hover()
     preview = page.locator(".preview")
-    expect(preview.locator("p").first).to_have_text("1. A Trainer to Build On")
+    expect(preview.locator("p").first).to_have_text("2. A Trainer to Build On")
     expect(preview.locator("p").last).to_contain_text("After this section you can")
     assert preview.locator("p").count() == 2
 
