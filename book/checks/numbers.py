@@ -14,7 +14,7 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, zip_longest
 
 from book.facts.marked_numbers import (
     MEASUREMENTS,
@@ -188,12 +188,11 @@ def _problem_with_record(span: Span) -> str:
     except (KeyError, ValueError):
         return f"no record of '{name}'; python -m d2l audit lists all kinds"
     given, right = list(quantities(span.text)), list(quantities(record))
-    if len(given) == len(right) and all(
-        _is_rounded(*pair, span) for pair in zip(given, right, strict=True)
-    ):
+    pairs = zip_longest(given, right)
+    if all(all(pair) and _is_rounded(*pair, span) for pair in pairs):
         return ""
-    text = " ".join(span.text.split())
-    return f"'{text}' is not the record of {name}, {record}; correct the numbers"
+    text = f"'{' '.join(span.text.split())}'"
+    return f"{text} is not the record of {name}, {record}; correct the numbers"
 
 
 def _is_rounded(number: Quantity, measured: Quantity, span: Span) -> bool:

@@ -140,7 +140,5 @@ def _prices(rows: dict[str, Row]) -> Iterator[str]:
     """Say if a price is over a year old, which is no problem to yield."""
     oldest = min((row["date"] for row in rows.values()), default="9")
     if oldest < str(date.today() - timedelta(days=365)):
-        print(
-            f"d2l/{PRICES}: a price is of {oldest}, over a year ago; look it up again"
-        )
+        print(f"d2l/{PRICES}: a price of {oldest} is over a year old; look it up")
     yield from ()

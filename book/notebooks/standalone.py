@@ -107,7 +107,6 @@ def install_missing(packages):
     """Install missing packages; `packages` maps modules to requirements.
 
     "NAME>=VERSION, REASON" is a package whose version is checked if it is installed.
-
     A package such as numba-cuda takes effect by a file that Python reads at its start.
     The new files are read here, so the kernel needs no restart.
     """

@@ -109,7 +109,7 @@ T4,Cloud,"machine, with one GPU",0.5,$/h,{},NVIDIA.T4
 """
 
 
-@pytest.mark.parametrize("days, said", [(10, ""), (800, "over a year ago; look it up")])
+@pytest.mark.parametrize("days, said", [(10, ""), (800, "over a year old; look it up")])
 def test_an_old_price_is_said_and_is_no_problem(
     make_book: Callable[..., Book],
     capsys: pytest.CaptureFixture[str],
@@ -119,7 +119,7 @@ def test_an_old_price_is_said_and_is_no_problem(
     then = datetime.date.today() - datetime.timedelta(days)
     assert problems(make_book, prices=PRICES.format(then)) == []
     out = capsys.readouterr().out
-    assert (f"prices.csv: a price is of {then}, {said}" in out) if said else not out
+    assert (f"prices.csv: a price of {then} is {said}" in out) if said else not out
 
 
 @pytest.mark.parametrize(
