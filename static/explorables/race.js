@@ -6,9 +6,9 @@ import { round, time } from "./arithmetic.js";
 import { logRange, hidden } from "./controls.js";
 import { canvas, each, label, dot, diamond, vertical, line, logarithmic, powers } from "./chart.js";
 
-/** Return a ratio of speeds as "80 times as fast", "as fast" or "15 times as slow". */
+/** Return a ratio of speeds as "80 times as fast", "equally fast" or "15 times as slow". */
 export const speed = (ratio) => {
-  if (round(ratio, 2) === 1) return "as fast";
+  if (round(ratio, 2) === 1) return "equally fast";
   return ratio > 1 ? `${round(ratio, 2)} times as fast` : `${round(1 / ratio, 2)} times as slow`;
 };
 

@@ -35,7 +35,7 @@ for (const n of [4, 64, 100])
 test("ratios are told in words", () => {
   assert.deepEqual(
     [80.4, 1.004, 0.996, 1.1, 0.5, 1 / 15].map(speed),
-    ["80 times as fast", "as fast", "as fast", "1.1 times as fast", "2 times as slow", "15 times as slow"],
+    ["80 times as fast", "equally fast", "equally fast", "1.1 times as fast", "2 times as slow", "15 times as slow"],
   );
   // 20.7 ms over 5.56 ms, and 66.5 µs over 4.42 µs
   assert.deepEqual(
