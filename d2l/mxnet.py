@@ -3460,4 +3460,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from b179d5af1b826e95, with the contents b1365197a1d9b9e2.
+# Generated from 1770584cbf659047, with the contents b1365197a1d9b9e2.

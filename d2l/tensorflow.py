@@ -3641,4 +3641,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 09316f7c134aadb7, with the contents b9359f3a8f807b7d.
+# Generated from e786b4e109ddf261, with the contents b9359f3a8f807b7d.
