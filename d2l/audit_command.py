@@ -12,9 +12,10 @@ python -m d2l audit --mine all-reduce --card H100 --gpus 8 --nbytes 1e9 --value 
 The library predicts the speed and the memory of models from their sizes and from the
 data sheet of a card. The ratio of a row is the prediction over the measurement.
 
-A bound is a speed or a room that no GPU should exceed, so its ratios are above 1: 1.6
-means that the bound is 1.6 times what the GPU reached. An estimate may be off in both
-directions. Below 1, it was too small, which for memory is the dangerous side.
+A bound is a speed or an amount of free memory that no GPU should exceed, so its ratios
+are above 1: 1.6 means that the bound is 1.6 times what the GPU reached. An estimate may
+be off in both directions. A ratio below 1 means that it was too small; for memory, that
+is the dangerous side.
 
 The table has, for each kind of prediction, the median of the ratios, the range of the
 middle eight of ten, and the shares of the rows that are within 25 percent and within a
@@ -22,22 +23,24 @@ factor of 2. The last column counts the measurements that beat a bound by more t
 percent; it is empty for estimates.
 
 An expectation adds what a prediction leaves out: kernels between products, the time of
-a call, the share of its peak that a GPU usually reaches. Its few constants stand in
---constants with the sources that they were fitted on. 'others' are the rows of all
-other sources, on which no constant was fitted.
+a call, the share of its peak that a GPU usually reaches. --constants lists its few
+constants with the sources that they were fitted on. 'others' counts the rows of all
+other sources.
 
 --mine compares a measurement of your own with its prediction and with the published
-rows whose settings are most alike. Name the kind and the model, then the settings that
-the prediction depends on:
+rows whose settings are closest to yours. Name the kind and the model, then the settings
+that the prediction depends on:
 
 --value      the measurement, in --unit or else in the unit of the kind below
 --bits       of a weight, or of a factor of a product; 16 if it is not given
 --batch      sequences of a step; --micro: of a microbatch on one GPU
 --length     tokens of a sequence or of a prompt, or those before a token
 --output     tokens that a server generates for each prompt
+--adapters   parameters that fine-tuning trains; --nbytes: of an array to be added up
 --recompute  selective: every second product; half: every second layer
---optimizer  host means that its state is in the memory of the host
---recipe     cast means weights of 32 bits and layers in 16; mixed: with a master copy
+--loss       chunks: the logits of only a part of the tokens exist at a time
+--optimizer  host: its state is in the memory of the host
+--recipe     cast: weights of 32 bits and layers in 16; mixed: with a master copy
 --split      how GPUs share a model: layers, tensor, or such as 'zero 3, tensor 8'
 
 The model of a product is its sizes, such as '4096 x 4096 x 4096'.

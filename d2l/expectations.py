@@ -80,7 +80,7 @@ CONSTANTS = {
     "PRODUCT_SHARE": Constant("share of the best product that others reach", _AZURE),
     "BEST_SHARE": Constant("share of the peak of the best product", _BEKMAN),
     "BEST_SHARE_8": Constant("the same in 8 bits", _BEKMAN),
-    "BEST_SHARE_GEFORCE": Constant("the same on a GeForce, whose peak is halved"),
+    "BEST_SHARE_GEFORCE": Constant("the same on a GeForce, in 16 bits"),
     "BANDWIDTH_SHARE": Constant("share of the data sheet's bandwidth", _AZURE),
     "ATTENTION_SHARE": Constant("rate of attention over that of the best product"),
     "ATTENTION_SHARE_HOPPER": Constant("the same on an H100 or H200"),

@@ -36,10 +36,10 @@ given) with LENGTH tokens each, at 16 bits per value unless --weight-bits and
 --cache-bits say otherwise. It assumes that each layer keeps all tokens; sliding
 windows, latent and linear attention need less.
 
-Beside each prediction stands how much more or less others have measured in such cases;
-'python -m d2l audit' has the measurements. A tenth of each card is kept free for the
-framework, the driver, and gaps between arrays. The exit status is 2 for a mistake in
-the arguments.
+Below each prediction, the command prints how much more or less others have measured in
+such cases; 'python -m d2l audit' lists the measurements. A tenth of each card is kept
+free for the framework, the driver, and gaps between arrays. The exit status is 2 for a
+mistake in the arguments.
 """
 
 import argparse

@@ -364,7 +364,7 @@ def run(capsys):
 
 def test_the_table_has_a_line_for_each_kind(run):
     lines = run().splitlines()
-    assert [line.split()[0] for line in lines[1 : 1 + len(QUICK)]] == QUICK
+    assert [line.split()[0] for line in lines[1 : 1 + len(KINDS)]] == [*KINDS]
     decode = audit.summary("decode")
     bound, expected = (line for line in lines if line.startswith("decode"))
     for line, found in (bound, decode), (expected, audit.expected("decode")):
@@ -390,7 +390,7 @@ def test_a_card_restricts_table_and_rows(run):
 
 def test_csv_has_all_rows_and_columns(run):
     found = list(csv.DictReader(run("--csv").splitlines()))
-    kinds = [KINDS[name].kind for name in QUICK]
+    kinds = [kind.kind for kind in KINDS.values()]
     rows = [row for row in published.published_rows() for k in kinds if k == row.kind]
     assert len(found) == len(rows)
     assert {*published.COLUMNS, "predicted", "ratio", "left_out"} <= found[0].keys()
