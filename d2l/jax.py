@@ -3831,4 +3831,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from c9103edce255f8b6, with the contents db89745f97a58299.
+# Generated from 489db3603b28babe, with the contents db89745f97a58299.

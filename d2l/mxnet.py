@@ -3458,4 +3458,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 5d20521f5eecef4c, with the contents e769877bb1818420.
+# Generated from 8b26bc6104389fbf, with the contents e769877bb1818420.

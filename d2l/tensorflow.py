@@ -3639,4 +3639,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from a335092adcb2904e, with the contents 72447ab42f268628.
+# Generated from 177b589e7974d54c, with the contents 72447ab42f268628.

@@ -3687,4 +3687,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from b99585948cdb4be3, with the contents bdf83bde99f8a1da.
+# Generated from 03c5e68610eee59d, with the contents bdf83bde99f8a1da.
