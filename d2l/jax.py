@@ -3834,4 +3834,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 697387f07ee6e3e5, with the contents aea1a056ea1dc9cd.
+# Generated from a192982b637ff7a1, with the contents aea1a056ea1dc9cd.

@@ -3690,4 +3690,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from e8f7505c4c2b007a, with the contents 3ce6487a498e3204.
+# Generated from 591f0717cae3822f, with the contents 3ce6487a498e3204.
