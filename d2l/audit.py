@@ -20,7 +20,7 @@ from d2l.predictions import KINDS, Unpredictable, expect, fitted_on, predict
 from d2l.published import Row, published_rows
 from d2l.tables import read_rows
 
-TOLERANCE = 0.95  # a measurement beats a bound if the ratio is below
+TOLERANCE = 1 / 1.05  # a measurement beats a bound if the ratio is below
 # Columns that hardly change an expectation, even if they had to be assumed: a short
 # text's cache is less than 2 percent of the bytes of a token.
 MINOR = {"decode": ("length",)}
