@@ -4,10 +4,10 @@
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
 
-const { load, figures, first, changed, plain, close, randomNumbers } = require("./support.js");
+const { load, figures, first, changed, plain, close, cited, randomNumbers } = require("./support.js");
 
 const { multiplyRows } = load("experiments");
-const { speed, COURSE } = load("race");
+const { speed, COURSE, MATLAB, THREADS } = load("race");
 const { race } = figures;
 
 /** Return the product of n x n matrices, summed in 64 bits. */
@@ -76,4 +76,14 @@ test("paper shows what others measured, and a page only after a click", () => {
   const paper = first(race);
   assert.equal(diamonds(paper), 5); // with the one of the key
   assert.equal(diamonds(toggle.run(paper)), 1);
+});
+
+test("what others measured is cited", () => {
+  const rows = cited("race-");
+  for (const n of [1, 1000]) {
+    const unit = n === 1 ? 1e-6 : 1e-3;
+    close(COURSE[n], [rows[`cpu-${n}`] * unit, rows[`gpu-${n}`] * unit]);
+  }
+  assert.deepEqual(MATLAB, { 1000: rows["matlab-1000"], 10000: rows["matlab-10000"] });
+  assert.deepEqual(THREADS, { one: rows["one-thread"], all: rows["all-threads"] });
 });
