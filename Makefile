@@ -128,7 +128,7 @@ plans: $(call built,plans) $(call built,pytorch)  ## write what XLA and Triton p
 	@JAX_PLATFORMS=cpu .venvs/plans/bin/python -m benchmarks.collectives
 	@.venvs/plans/bin/python -m benchmarks.turns
 
-audit: $(call built,pytorch) $(call built,test)  ## predict the published measurements again, for the build, the tests, and their figure
+audit: $(call built,pytorch) $(call built,test)  ## predict the published measurements again; writes what the audit shows
 	@PYTHONPATH=. .venvs/pytorch/bin/python tests/d2l/predicted_steps.py
 	@PYTHONPATH=. .venvs/test/bin/python tests/d2l/audit_quantiles.py
 	@PYTHONPATH=. .venvs/test/bin/python -m benchmarks.audit
