@@ -12,15 +12,15 @@ export const speed = (ratio) => {
   return ratio > 1 ? `${round(ratio, 2)} times as fast` : `${round(1 / ratio, 2)} times as slow`;
 };
 
-// What others measured: times of creating two matrices on the CPU, copying them if the GPU
-// multiplies, and multiplying them in PyTorch (COURSE, in s), and ratios of products in
-// MATLAB (MATLAB); d2l/cited.csv has them, too.
+// What others measured: times of creating a matrix on the CPU, copying it if the GPU
+// multiplies, and multiplying it by itself in PyTorch (COURSE, in s), and ratios of products
+// in MATLAB (MATLAB); d2l/cited.csv has them, too.
 export const COURSE = { 1: [4.42e-6, 66.5e-6], 1000: [20.7e-3, 5.56e-3] };
 export const MATLAB = { 1000: 10, 10000: 65 };
 export const THREADS = { one: 593, all: 45 };
 
 const OTHERS = [
-  ...Object.entries(COURSE).map(([n, [cpu, gpu]]) => [n, "PyTorch, with copies", cpu / gpu]),
+  ...Object.entries(COURSE).map(([n, [cpu, gpu]]) => [n, "PyTorch, copied one way", cpu / gpu]),
   ...Object.entries(MATLAB).map(([n, ratio]) => [n, "MATLAB", ratio]),
 ];
 const LINKS = {
@@ -151,7 +151,7 @@ const notes = () => [
   `A framework uses all cores of the CPU. One GPU was ${THREADS.one} times as fast as one ` +
     `thread of its CPU, and ${THREADS.all} times as fast as all of them ` +
     `([Ansari and Ansari, 2025](${LINKS.threads})).`,
-  "Measured by others: PyTorch, creating, copying and multiplying, hardware not named " +
+  "Measured by others: PyTorch, creating a matrix, copying it one way and multiplying, hardware not named " +
     `([MICS Lab](${LINKS.course})); MATLAB on a Ryzen 9 7900X and an RTX 5070 Ti ` +
     `([Razavi](${LINKS.matlab})).`,
 ];

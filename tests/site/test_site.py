@@ -189,7 +189,13 @@ def test_figures_with_a_script_of_their_own_can_be_explored(site: Path, pages: P
     folder = site / "_static/explorables"
     shared = {"explorable", "device", "measure", "experiments", "published"}
     shared |= {"kernel-task", "kernel-code", "kernel-judge", "kernel-run"}
-    shared |= {"kernel-drawing", "kernel-progress", "cards", "warp-drawing"}
+    shared |= {
+        "kernel-drawing",
+        "kernel-progress",
+        "cards",
+        "warp-drawing",
+        "expectations",
+    }
     names = {file.stem for file in folder.glob("*.js")} - shared
     scripts = {name for name in names if not name.endswith("arithmetic")}
     figures = {
