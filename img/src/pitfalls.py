@@ -7,7 +7,8 @@ from xml.etree import ElementTree as ET
 
 from svg import BLUE, ORANGE, QUIET, WHITE, add, canvas, label, save, target_of
 
-WIDTH, LEFT, BOX, ROW, GAP = 440, 34, 152, 46, 34
+WIDTH, LEFT, BOX, GAP = 440, 34, 152, 34
+ROWS = (36, 36, 46)  # the heights of steps with no, one or two faults
 # The steps of a program in two groups; each step has its faults as (number, name).
 GROUPS = (
     (
@@ -41,13 +42,14 @@ def fault(svg: ET.Element, x: float, y: float, number: int, name: str) -> None:
 
 def step(svg: ET.Element, top: float, name: str, faults: tuple) -> None:
     """Draw a step of the program with its faults."""
-    middle = top + ROW / 2
+    row = ROWS[len(faults)]
+    middle = top + row / 2
     add(
         *(svg, "rect"),
         x=LEFT,
         y=top + 4,
         width=BOX,
-        height=ROW - 8,
+        height=row - 8,
         rx=4,
         fill=WHITE,
         stroke=BLUE,
@@ -69,8 +71,8 @@ def clock(svg: ET.Element, top: float, bottom: float) -> None:
 
 def draw() -> ET.Element:
     """Return the picture."""
-    steps = sum(len(steps) for _, steps in GROUPS)
-    height = len(GROUPS) * GAP + steps * ROW + 44
+    steps = [step for _, steps in GROUPS for step in steps]
+    height = len(GROUPS) * GAP + sum(ROWS[len(each)] for _, each in steps) + 44
     svg = canvas(WIDTH, height)
     y = 0
     for title, steps_of_group in GROUPS:
@@ -79,7 +81,7 @@ def draw() -> ET.Element:
         top = y
         for name, faults in steps_of_group:
             step(svg, y, name, faults)
-            y += ROW
+            y += ROWS[len(faults)]
     clock(svg, top, y)
     return svg
 
