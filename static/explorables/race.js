@@ -20,7 +20,7 @@ export const MATLAB = { 1000: 10, 10000: 65 };
 export const THREADS = { one: 593, all: 45 };
 
 const OTHERS = [
-  ...Object.entries(COURSE).map(([n, [cpu, gpu]]) => [n, "PyTorch, copied one way", cpu / gpu]),
+  ...Object.entries(COURSE).map(([n, [cpu, gpu]]) => [n, "PyTorch, one copy", cpu / gpu]),
   ...Object.entries(MATLAB).map(([n, ratio]) => [n, "MATLAB", ratio]),
 ];
 const LINKS = {
