@@ -1,5 +1,7 @@
 """Words of the text set an interactive figure; without scripts they are words."""
 
+import re
+
 import pytest
 from browsing import BOOK, PHONE, TOP, Visitor, each
 from figures import result, settle
@@ -62,7 +64,7 @@ def test_words_lead_to_their_setting_on_a_new_page(open_page: Visitor):
     assert link(page).get_attribute("href") == "?queue.every=1#fig-queue"
     with page.context.expect_page() as other:
         link(page).click(modifiers=["Control"])
-    assert other.value.url.endswith("?queue.every=1#fig-queue")
+    other.value.wait_for_url(re.compile(r"\?queue\.every=1#fig-queue$"))
     assert "take 600 µs" in result(page, "queue")
 
 
