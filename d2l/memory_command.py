@@ -135,8 +135,10 @@ def training(
 ) -> str:
     """Return the table of the bytes of a step by role, the cards, and the remedies."""
     shapes = [_shape(item) for item in items]
-    logging.disable()  # PyTorch logs a traceback where one line is enough
     with contextlib.ExitStack() as stack:
+        # PyTorch logs a traceback where one line is enough.
+        stack.callback(logging.disable, logging.root.manager.disable)
+        logging.disable()
         model = load(path, loss, optimizer, stack)
         library = sys.modules[wrappers.library_of(model)]
         try:
