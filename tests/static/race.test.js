@@ -32,7 +32,7 @@ for (const n of [4, 64, 100])
     assert.deepEqual(parts, whole);
   });
 
-test("ratios are told in words", () => {
+test("speed describes a ratio in words", () => {
   assert.deepEqual(
     [80.4, 1.004, 0.996, 1.1, 0.5, 1 / 15].map(speed),
     ["80 times as fast", "equally fast", "equally fast", "1.1 times as fast", "2 times as slow", "15 times as slow"],
