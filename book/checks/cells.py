@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from book.library.marks import IMPORT, saved_statements
 from book.text.blocks import Cell
 from book.text.book import Book
 from book.text.section import Section
@@ -23,8 +24,6 @@ RUFF = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--qu
 RULES = ["--select", "F401,F821", "--output-format", "json"]
 # A profiler that is given the null device as its file deletes it, if root runs it.
 NULL_DEVICE = re.compile(r"""["']/dev/null["']|\bdevnull\b""")
-# The library has the names of such an import, so the section need not use them.
-SAVED_IMPORT = re.compile(r"^((?:import|from) .*)#\s*@save\b", re.MULTILINE)
 # Modules without a public counterpart that have been the same for many releases; and
 # MXNet has no further release.
 LASTING = (
@@ -85,12 +84,20 @@ def _imports(cell: Cell) -> Iterator[tuple[str, int]]:
                     yield from ((start + each.name, line.lineno) for each in line.names)
 
 
+def _code_to_check(cell: Cell) -> str:
+    """Return the code of a cell, whose marked imports need not be used."""
+    lines = cell.python.split("\n")
+    for node in saved_statements(cell.python):
+        if isinstance(node, IMPORT):
+            lines[node.lineno - 1] += "  # noqa: F401"
+    return "\n".join(lines)
+
+
 def _unknown_names(programs: list[tuple[Section, str, list[Cell]]]) -> Iterator[str]:
     """Yield each name that ruff finds unused or undefined in the cells of a tab."""
     with tempfile.TemporaryDirectory() as folder:
         for number, (_, _, cells) in enumerate(programs):
-            code = "\n\n".join(cell.python for cell in cells)
-            code = SAVED_IMPORT.sub(r"\1# noqa: F401", code)
+            code = "\n\n".join(map(_code_to_check, cells))
             Path(folder, f"{number}.py").write_text(code, "utf-8")
         command = [*RUFF, *RULES, "."]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from book.base.errors import BookError
+from book.library.marks import DEFINITION, first_row
 from book.library.names import bound
-from book.library.saved import DEFINITION, Line, SavedStatement, first_row
+from book.library.saved import Line, SavedStatement
 
 
 def merge(blocks: Iterable[SavedStatement]) -> list[SavedStatement]:

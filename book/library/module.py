@@ -17,11 +17,11 @@ from typing import NamedTuple
 from d2lbook import library as stock
 
 from book.base.errors import BookError
+from book.library.marks import IMPORT
 from book.library.merging import merge
 from book.library.names import Use, uses
 from book.library.saved import (
     ALIASES,
-    IMPORT,
     SavedStatement,
     TabCell,
     edited,
@@ -81,11 +81,9 @@ def _collect_imports(cells: Iterable[TabCell]) -> dict[str, list[CellImport]]:
     # The type hints of aliases use `Any`.
     imports["Any"] = [CellImport("typing.Any", "from typing import Any", ALIASES)]
     for cell in cells:
-        for node in cell.statements:
+        for node in cell.code.statements:
             if isinstance(node, IMPORT):
-                marked = {row for row, _ in cell.marks}
-                rows = range(node.lineno, (node.end_lineno or node.lineno) + 1)
-                saved = not marked.isdisjoint(rows)
+                saved = node in cell.code.saved
                 for alias in node.names:
                     name, target, line = _import(node, alias)
                     found = CellImport(target, line, cell.where(node.lineno), saved)

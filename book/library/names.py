@@ -2,18 +2,11 @@
 
 import ast
 import operator
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 COMPREHENSION = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-
-# `from module import names  #@save`, also with the names in brackets.
-MARKED_IMPORT = re.compile(
-    r"^from \S+ import (?:\(\s*#\s*@save\n([^)]*)\)|([^(\n]*?)\s*#\s*@save)",
-    re.MULTILINE,
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,12 +114,3 @@ def _inner(node: ast.AST, scope: Scope) -> tuple[Sequence[ast.AST], Scope]:
         local = scope.local | bound(node.generators)
         return [*ast.iter_child_nodes(node)], replace(scope, local=local)
     return [], scope
-
-
-def imported_names(code: str) -> list[str]:
-    """Return the names that marked imports of a cell make names of the library."""
-    return [
-        name
-        for many, few in MARKED_IMPORT.findall(code)
-        for name in re.findall(r"\w+", many or few)
-    ]

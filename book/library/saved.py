@@ -1,30 +1,23 @@
 """Finds the statements that cells mark with `#@save`, and the names that they use.
 
-A mark belongs to one statement at the top level of a cell. It may be on any line of a
-simple statement, on a decorator or the signature of a definition, or on a line of its
-own above. The library imports whatever its code uses, no matter which cell imports it;
-the names of a marked `import` become names of the library, too, if anything uses them.
+The library imports whatever its code uses, no matter which cell imports it; the names
+of a marked `import` become names of the library, too, if anything uses them.
 """
 
 from __future__ import annotations
 
 import ast
-import io
-import re
-import tokenize
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from book.base.errors import BookError
+from book.library.marks import IMPORT, Mark, MarkedCode, first_row
 from book.library.names import Use, bound, uses
 from book.text import blocks
 from book.text.book import Book
 from book.text.section import Section
 
-MARK = re.compile(r"#\s*@save\b.*")
-DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-IMPORT = ast.Import | ast.ImportFrom
 # These statements change existing objects, so it is not clear which they would replace.
 UNSAVABLE = ast.AugAssign | ast.Delete | ast.For | ast.While | ast.With | ast.Match
 ALIASES = "Aliases from config.ini"
@@ -43,29 +36,18 @@ class TabCell:
         return self.section.at(self.cell.line_of(row))
 
     @cached_property
-    def statements(self) -> list[ast.stmt]:
-        """The statements of the cell, with `pass` for each command of the shell.
+    def code(self) -> MarkedCode:
+        """The Python of the cell, with `pass` for each command of the shell.
 
-        Raises a `BookError` if the cell is not valid Python.
+        Raises a `BookError` if it is not valid Python.
         """
+        code = MarkedCode(self.cell.python)
         try:
-            return ast.parse(self.cell.python).body
+            assert code.statements is not None
         except SyntaxError as error:
             where = self.where(error.lineno or 1)
             raise BookError(f"not valid Python ({error.msg})", where) from error
-
-    @cached_property
-    def marks(self) -> list[tuple[int, int]]:
-        """The row and the column of each mark."""
-        comments = (t for t in self.tokens if t.type == tokenize.COMMENT)
-        found = ((MARK.search(token.string), *token.start) for token in comments)
-        return [(row, column + mark.start()) for mark, row, column in found if mark]
-
-    @cached_property
-    def tokens(self) -> list[tokenize.TokenInfo]:
-        """The tokens of the cell; none if it has no mark."""
-        code = self.cell.python if "@save" in self.cell.python else ""
-        return list(tokenize.generate_tokens(io.StringIO(code).readline))
+        return code
 
     @property
     def note(self) -> str:
@@ -137,12 +119,6 @@ class SavedStatement:
         return self.lines[node.lineno - 1][1]
 
 
-def first_row(node: ast.stmt) -> int:
-    """Return the first row of a statement, counted from 1, decorators included."""
-    decorators = getattr(node, "decorator_list", ())
-    return min(part.lineno for part in (node, *decorators))
-
-
 def edited(code: str, edits: Iterable[tuple[ast.expr, str]]) -> str:
     """Return `code` with other texts in place of nodes, each within one line."""
     lines = [line.encode() for line in code.split("\n")]  # ast counts columns in bytes
@@ -162,13 +138,13 @@ def saved_statements(cell: TabCell) -> Iterator[SavedStatement]:
     Raises a `BookError` for a mark without a statement, or for a statement that cannot
     be saved.
     """
-    if not cell.marks:
+    if not cell.code.marks:
         return
     lines = cell.cell.python.split("\n")
-    for row, column in cell.marks:
+    for row, column in cell.code.marks:
         lines[row - 1] = lines[row - 1][:column].rstrip()
     unquoted = edited("\n".join(lines), _quoted_hints(cell)).split("\n")
-    marked = (_marked_statement(mark, cell) for mark in cell.marks)
+    marked = (_marked_statement(mark, cell) for mark in cell.code.marks)
     for node in dict.fromkeys(marked):
         rows = range(first_row(node), (node.end_lineno or node.lineno) + 1)
         if isinstance(node, IMPORT):
@@ -182,37 +158,26 @@ def saved_statements(cell: TabCell) -> Iterator[SavedStatement]:
 
 def shown_statements(cell: TabCell) -> list[ast.stmt]:
     """Return the statements of a cell that are not part of the library."""
-    statements, marks = cell.statements, cell.marks
-    marked = [_marked_statement(mark, cell) for mark in marks]
-    return [node for node in statements if node not in marked]
+    marked = [_marked_statement(mark, cell) for mark in cell.code.marks]
+    return [node for node in cell.code.statements if node not in marked]
 
 
 def _quoted_hints(cell: TabCell) -> Iterator[tuple[ast.expr, str]]:
     """Yield the type hints in quotes, which the library never evaluates, without."""
-    for node in (node for tree in cell.statements for node in ast.walk(tree)):
+    for node in (node for tree in cell.code.statements for node in ast.walk(tree)):
         for hint in (getattr(node, name, None) for name in ("annotation", "returns")):
             match hint:
                 case ast.Constant(value=str(text)) if hint.lineno == hint.end_lineno:
                     yield hint, text
 
 
-def _marked_statement(mark: tuple[int, int], cell: TabCell) -> ast.stmt:
+def _marked_statement(mark: Mark, cell: TabCell) -> ast.stmt:
     """Return the statement that a mark belongs to."""
+    if node := cell.code.statement_of(mark):
+        return node
     row, column = mark
-    for node in cell.statements:
-        if first_row(node) <= row <= _last_row_of_header(node, cell):
-            return node
-    inside = any(n.lineno < row <= (n.end_lineno or 0) for n in cell.statements)
-    if column or inside:
+    if column or cell.code.is_inside(row):
         message = "#@save inside a body; move it to the line of the definition"
-        raise BookError(message, cell.where(row))
-    for node in cell.statements:
-        if row < node.lineno:
-            return node
-    raise BookError("#@save without a statement below it; remove it", cell.where(row))
-
-
-def _last_row_of_header(node: ast.stmt, cell: TabCell) -> int:
-    """Return the row on which a statement, or the signature of a definition, ends."""
-    ends = (t.start[0] for t in cell.tokens if t.type == tokenize.NEWLINE)
-    return next(row for row in ends if row >= node.lineno)
+    else:
+        message = "#@save without a statement below it; remove it"
+    raise BookError(message, cell.where(row))

@@ -457,7 +457,7 @@ class Article:
 
     def _code(self, cell: Cell) -> Iterator[str]:
         """Yield the elements with the code of a cell, of which a part may be folded."""
-        self.index.add_code(cell.code)
+        self.index.add_code(cell)
         for text, title, is_head in folding.pieces(cell):
             listing = code.listing(f"{text}\n", code.language_of(text))
             if title:

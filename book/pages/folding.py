@@ -9,7 +9,8 @@ begins otherwise, or if there are loops below its definitions, all code is folde
 import ast
 import itertools
 
-from book.render.code import SAVED, without_marks
+from book.library.marks import saved_statements
+from book.render.code import without_marks
 from book.text.blocks import Cell
 
 IMPORTS = (ast.Import, ast.ImportFrom)
@@ -31,22 +32,14 @@ def pieces(cell: Cell) -> list[tuple[str, str, bool]]:
 
 def split(code: str, is_marked: bool) -> tuple[str, str]:
     """Return the folded start of a cell and the rest, of which either may be empty."""
-    lines, statements = code.split("\n"), _statements(code)
-    end = _end_of_saved(lines, statements)
+    lines = code.split("\n")
+    end = max((node.end_lineno or 0 for node in saved_statements(code)), default=0)
+    end = end if end > SHORT else 0
     if not end and is_marked:
-        end = _end_of_start(statements) or len(lines)
+        end = _end_of_start(_statements(code)) or len(lines)
     if not end:
         return "", code
     return "\n".join(lines[:end]), "\n".join(lines[end:]).strip("\n")
-
-
-def _end_of_saved(lines: list[str], statements: list[ast.stmt]) -> int:
-    """Return the last line of what is saved; 0 if that is not worth a fold."""
-    end = 0
-    for statement in statements:
-        if any(SAVED.search(line) for line in lines[end : statement.end_lineno]):
-            end = statement.end_lineno or end
-    return end if end > SHORT else 0
 
 
 def _end_of_start(statements: list[ast.stmt]) -> int:

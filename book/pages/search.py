@@ -13,12 +13,13 @@ from typing import Any
 
 from markdown_it.token import Token
 
-from book.library.names import imported_names
+from book.library.marks import saved_methods, saved_names
 from book.pages.glossary import entries
 from book.pages.names import identifier
 from book.render import math
 from book.render.code import without_marks
 from book.render.texts import Texts, plain
+from book.text.blocks import Cell
 from book.text.tabs import tab_name
 from book.text.tokens import equation, equations
 
@@ -26,9 +27,6 @@ from book.text.tokens import equation, equations
 ERROR = re.compile(
     r"^(?:[\w.]+\.)?\w*(?:Error|Exception|Warning)\b.*:.*$", re.MULTILINE
 )
-# A definition in a cell of the library, except special methods such as `__init__`.
-DEFINITION = re.compile(r"^[ \t]*(?:def|class)[ \t]+(?!__)(\w+)", re.MULTILINE)
-SAVED = "#@save"
 # The head of the first column of a table in which readers look for what is wrong.
 SYMPTOM = "Symptom"
 
@@ -167,12 +165,11 @@ class Index:
         entry.trail = [*entry.trail[:1], title.rstrip(".")]
         entry.text = text.removeprefix(title).lstrip(".: ")
 
-    def add_code(self, code: str) -> None:
-        """Add code, and the names that it saves to the library."""
-        self._entry.code += f"{without_marks(code).strip()}\n"
-        self.lines += len(code.splitlines()) * self._share
-        if SAVED in code:
-            self._entry.names += [*DEFINITION.findall(code), *imported_names(code)]
+    def add_code(self, cell: Cell) -> None:
+        """Add the code of a cell, and the names that it saves to the library."""
+        self._entry.code += f"{without_marks(cell.code).strip()}\n"
+        self.lines += len(cell.code.splitlines()) * self._share
+        self._entry.names += [*saved_names(cell.python), *saved_methods(cell.python)]
 
     def add_output(self, text: str) -> None:
         """Add the error messages in an output."""

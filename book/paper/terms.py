@@ -10,14 +10,11 @@ from itertools import takewhile
 
 from markdown_it.token import Token
 
-from book.library.names import imported_names
 from book.text.tokens import outside_links, walk
 
 FRAMEWORKS = "torch|jax|jnp|tf|mx|np|npx|nn|d2l|dist|optax|triton|tl|pl|cuda"
 # A name of a framework, a variable of the environment, or one of the programs.
 NAME = rf"@?((?:{FRAMEWORKS})(?:\.\w+)+|[A-Z][A-Z0-9]*_[A-Z0-9_]+|{{}})(?![\w-])"
-# A definition with its decorators; one that is added to a class is not a name of `d2l`.
-SAVED = re.compile(r"^((?:@.*\n)*)(?:class|def) ([A-Za-z]\w*)", re.MULTILINE)
 MENTIONED = re.compile(r"(?:d2l\.)?(\w+)")
 
 
@@ -47,14 +44,6 @@ def mentions(tokens: Iterable[Token]) -> Iterator[str]:
     for token in walk(tokens):
         if token.type == "code_inline" and (found := MENTIONED.match(token.content)):
             yield found[1]
-
-
-def definitions(code: str) -> Iterator[str]:
-    """Yield the names that a cell adds to the library."""
-    for decorators, name in SAVED.findall(code) if "#@save" in code else ():
-        if "add_to_class" not in decorators:
-            yield name
-    yield from imported_names(code)
 
 
 def plain(tokens: Iterable[Token]) -> str:

@@ -25,11 +25,12 @@ from book.base.paths import TEMPLATES
 from book.base.progress import counted
 from book.facts.predictions import introduces
 from book.library.figures import is_explorable
+from book.library.marks import saved_names
 from book.merge import Item, Part, Run, TabSet
 from book.pages.article import anchor_of
 from book.paper.edition import Edition, Page
 from book.paper.markup import Markup, code, entry, escape, string
-from book.paper.terms import definitions, plain
+from book.paper.terms import plain
 from book.records.outputs import PICTURES, InteractiveFigure, Picture, PrintedText, read
 from book.render.outputs import restyled
 from book.text.blocks import (
@@ -242,7 +243,7 @@ class Writer:
     def _code(self, cell: Cell, has_outputs: bool) -> Iterator[str]:
         """Yield the code of a cell, after the entries of what it defines."""
         source, page = cell.code.strip("\n"), self.page
-        for name in definitions(source) if page.depth else ():
+        for name in saved_names(cell.python) if page.depth else ():
             if self.edition.mentions[name] - {page.section.name}:
                 yield entry(f"d2l.{name}", is_code=True) + "\n"
         if source:

@@ -1,7 +1,5 @@
 """Writes code as HTML, with few but readable colors."""
 
-import re
-
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
@@ -16,6 +14,7 @@ from pygments.token import (
     _TokenType,
 )
 
+from book.library.marks import MARK
 from book.text.blocks import COMMAND_LINE
 
 # Declarations of CSS. `tests/site` checks the contrast of the colors.
@@ -44,7 +43,6 @@ BOX = (
     '<div role="group" aria-label="{}" class="{} notranslate">'
     '<div class="highlight"><pre>{}</pre></div></div>\n'
 )
-SAVED = re.compile(r"[ \t]*#[ \t]*@save\b[ \t]*")
 LEXERS = {"default": "python", "none": "text"}
 
 
@@ -62,7 +60,7 @@ class Formatter(HtmlFormatter):  # type: ignore[type-arg]
 
 def without_marks(code: str) -> str:
     """Return code without the marks `#@save`, which are for the library."""
-    return SAVED.sub("", code)
+    return MARK.sub("", code)
 
 
 def colored(code: str, language: str) -> str:

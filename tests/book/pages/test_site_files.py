@@ -13,6 +13,7 @@ from book.pages.sets import tab_rules
 from book.render import code as code_module
 from book.render.math import mathml
 from book.render.texts import Texts
+from book.text.blocks import Cell
 from book.text.tokens import equations, parse
 
 
@@ -22,7 +23,8 @@ def minutes(*texts: tuple[str, float]) -> float:
     for text, share in texts:
         with index.panel("panel-1-jax", index.tabs[: round(4 * share)]):
             if text.startswith("x = 1"):
-                index.add_code(text)
+                cell = Cell(line=1, source="", number=1, code=text, rows=(1,))
+                index.add_code(cell)
             else:
                 tokens = parse(text)
                 shown = mathml(dict.fromkeys(equations(tokens), "here"))
