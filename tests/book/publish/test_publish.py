@@ -285,8 +285,17 @@ def test_the_branch_holds_the_notebooks_that_buttons_open(
         assert button["address"].partition("/blob/notebooks/")[2] in names
 
 
-def test_a_branch_with_other_files_is_not_replaced(published: Path, repository: Path):
+@pytest.mark.parametrize("with_notebooks", [False, True])
+def test_a_branch_with_other_files_is_not_replaced(
+    with_notebooks: bool, published: Path, repository: Path
+):
     root = published.parents[1]
+    if with_notebooks:
+        (root / "notebooks").mkdir()
+        (root / "notebooks/mine.ipynb").write_text("{}")
+        git(root, "add", "notebooks")
+        git(root, "commit", "--quiet", "-m", "A notebook")
+        git(root, "push", "--quiet", "origin", "main")
     config = (root / "config.ini").read_text()
     (root / "config.ini").write_text(config.replace(OURS, f"{OURS}\nbranch = main"))
     tip = git(repository, "rev-parse", "main")

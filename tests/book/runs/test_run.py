@@ -1,5 +1,6 @@
 """Notebooks run in their own interpreter; whatever goes wrong, records stay whole."""
 
+import asyncio
 import os
 import re
 import shutil
@@ -21,7 +22,6 @@ from book.runner.kernel_settings import kernel_settings
 from book.runs import run
 from book.text.book import Book
 
-pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[3]
 HERE = Path(sys.executable)
 
@@ -250,6 +250,7 @@ def is_running(process: int) -> bool:
     return state != "Z"
 
 
+@pytest.mark.slow
 def test_a_stopped_run_leaves_the_old_record(
     make_book: Callable[..., Book], tmp_path: Path
 ):
@@ -275,6 +276,7 @@ def test_a_stopped_run_leaves_the_old_record(
             assert "Traceback" not in error
 
 
+@pytest.mark.slow
 @pytest.mark.timing
 def test_repeated_signals_do_no_harm(make_book: Callable[..., Book], tmp_path: Path):
     """make sends SIGTERM on to a command that got it from their group already."""
@@ -292,6 +294,33 @@ def test_repeated_signals_do_no_harm(make_book: Callable[..., Book], tmp_path: P
         assert "Traceback" not in error
         assert error.endswith("interrupted: finished work is kept\n")
         assert process.returncode == 130
+
+
+@pytest.mark.parametrize("machine, most", [("cpu", run.MAX_KERNELS), ("h200", 1)])
+def test_notebooks_do_not_share_a_gpu(
+    machine: str,
+    most: int,
+    make_book: Callable[..., Book],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    book = make_book(**{n: section("1", label=f"sec_{n}") for n in ("a", "b", "c")})
+    running: list[str] = []
+    at_once: list[int] = []
+
+    async def pretend(*_: object) -> None:
+        running.append("a kernel")
+        at_once.append(len(running))
+        await asyncio.sleep(0.01)
+        running.pop()
+
+    monkeypatch.setattr(run.execution, "execute", pretend)
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    jobs = [
+        run.Job(book, book.section(name), "pytorch", machine, HERE, fingerprint="")
+        for name in ("a", "b", "c")
+    ]
+    assert run.execute(jobs, lambda job, notebook: None) == []
+    assert max(at_once) == most
 
 
 # What is asked for
@@ -370,6 +399,7 @@ def test_a_record_is_of_the_code_that_ran(
     assert told == ([f"{line} chapter/b (pytorch); repeat make run"] if stale else [])
 
 
+@pytest.mark.slow
 def test_two_runs_at_once_run_it_once(make_book: Callable[..., Book]):
     book = make_book(a=section("import time\ntime.sleep(1)"))
     runs = [start_run(book) for _ in range(2)]
