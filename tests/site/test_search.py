@@ -534,7 +534,7 @@ def test_a_reference_to_a_section_shows_what_it_is_about(open_http_page: Visitor
     page.locator('main a[href="trainer.html#sec-trainer"]:visible').first.hover()
     preview = page.locator(".preview")
     expect(preview.locator("p").first).to_have_text("4. A Trainer for GPUs")
-    expect(preview.locator("p").last).to_contain_text("Moving a training to a GPU")
+    expect(preview.locator("p").last).to_contain_text("Moving your training to a GPU")
     assert preview.locator("p").count() == 2
 
 
