@@ -192,6 +192,180 @@ abs = jnp.abs
 eye = jnp.eye
 
 
+# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+def cpu() -> jax.Device:
+    """Return this process's first CPU device; RuntimeError if JAX has none."""
+    try:
+        return jax.local_devices(backend="cpu")[0]
+    except (RuntimeError, AssertionError):
+        kinds = jax.config.jax_platforms
+        raise RuntimeError(
+            f"JAX_PLATFORMS={kinds} excludes the CPU; set JAX_PLATFORMS={kinds},cpu"
+        ) from None
+
+
+# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+def accelerator() -> str:
+    """Return JAX's default kind of device, with 'gpu' in place of 'cpu'."""
+    kind = jax.default_backend()
+    return "gpu" if kind == "cpu" else kind
+
+
+def gpu(i: int = 0) -> jax.Device:
+    """Return GPU number `i`; raise RuntimeError or IndexError if there is none."""
+    return jax.local_devices(backend=accelerator())[i]
+
+
+def num_gpus() -> int:
+    """Return the number of GPUs that JAX can use."""
+    try:
+        return jax.local_device_count(accelerator())
+    except (RuntimeError, AssertionError):  # there is none
+        return 0
+
+
+def try_gpu(i: int = 0) -> jax.Device:
+    """Return GPU number `i` if it exists, otherwise the CPU."""
+    return gpu(i) if i < num_gpus() else cpu()
+
+
+def try_all_gpus() -> list[jax.Device]:
+    """Return all GPUs, or [cpu()] if there is none."""
+    return [gpu(i) for i in range(num_gpus())] or [cpu()]
+
+
+# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+def try_devices(n: int = 2) -> list[jax.Device]:
+    """Return `n` devices: GPUs first, then CPU devices, repeated if needed."""
+    gpus = [gpu(i) for i in range(num_gpus())]
+    return (gpus + jax.local_devices(backend="cpu") * n)[:n]
+
+
+# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+def product_times(
+    n: int,
+    itemsize: int = 4,
+    cpu_rate: float = 7.168e12,
+    gpu_rate: float = 66.9e12,
+    link_bandwidth: float = 64e9,
+    memory_bandwidth: float = 3.35e12,
+    copy_latency: float = 10e-6,
+    launch_time: float = 14e-6,
+    num_products: int = 1,
+) -> tuple[float, float, float]:
+    """Return the seconds on the CPU, in the copies, and on the GPU.
+
+    Rates are in FLOP/s, bandwidths in B/s. Raises ValueError if a size, a rate or
+    a bandwidth is not positive, or if another argument is negative.
+    """
+    if min(n, itemsize, cpu_rate, gpu_rate, link_bandwidth, memory_bandwidth) <= 0:
+        raise ValueError("sizes, rates and bandwidths must be positive")
+    if min(copy_latency, launch_time, num_products) < 0:
+        raise ValueError("times and the number of products must not be negative")
+    operations, size = 2 * n**3, 3 * n**2 * itemsize
+    cpu = num_products * operations / cpu_rate
+    copies = 3 * copy_latency + size / link_bandwidth
+    product = max(operations / gpu_rate, size / memory_bandwidth)
+    return cpu, copies, num_products * (product + launch_time)
+
+
+# Defined in chapter_gpus/data-movement.md (sec_data_movement)
+def synchronize() -> None:
+    """Wait until all arrays that the program holds have their values."""
+    for kind in {cpu().platform, try_gpu().platform}:
+        held = [a for a in jax.live_arrays(kind) if not a.is_deleted()]
+        jax.block_until_ready(held)
+
+
+class Benchmark:
+    """Print how long a block takes, including its work on all devices.
+
+    Used as `with Benchmark('name') as b:`; afterwards `b.seconds` is the time.
+    """
+
+    def __init__(self, description: str = "Done"):
+        self.description, self.seconds = description, float("nan")
+
+    def __enter__(self) -> Benchmark:
+        synchronize()  # what was queued before is not part of the block
+        self.timer = Timer()
+        return self
+
+    def __exit__(self, error: type | None, *details: Any) -> None:
+        if error is None:
+            synchronize()
+            self.seconds = self.timer.stop()
+            print(f"{self.description}: {self.seconds:.4f} sec")
+
+
+def time_call(function: Callable, *args: Any, repeats: int = 5) -> float:
+    """Return the shortest time in seconds of several calls, including work on devices.
+
+    Makes one more call before the `repeats` calls that count. Raises ValueError if
+    `repeats` is less than 1.
+    """
+    if repeats < 1:
+        raise ValueError(f"repeats must be at least 1, not {repeats}")
+    times = []
+    for _ in range(repeats + 1):
+        synchronize()
+        timer = Timer()
+        result = function(*args)  # held, so that it can be waited for
+        synchronize()
+        times.append(timer.stop())
+        del result  # its memory is free for the next call
+    return min(times[1:])
+
+
+def queue_times(
+    num_steps: int,
+    fetch_every: int,
+    host_time: float,
+    device_time: float,
+    fetch_time: float,
+) -> tuple:
+    """Return the times of host work, waits and device work, and the end time.
+
+    The first three are lists of (start, end), in seconds. If `fetch_every` is 0,
+    nothing is fetched. Raises ValueError if an argument is negative.
+    """
+    if min(num_steps, fetch_every, host_time, device_time, fetch_time) < 0:
+        raise ValueError("the counts and the times of a queue must not be negative")
+    host, waits, device = [], [], []
+    now, free = 0.0, 0.0  # when the host and the device are free again
+    for step in range(1, num_steps + 1):
+        host.append((now, now + host_time))
+        now += host_time
+        device.append((max(now, free), max(now, free) + device_time))
+        free = device[-1][1]
+        if fetch_every and step % fetch_every == 0:
+            waits.append((now, free))
+            host.append((free, free + fetch_time))
+            now = free + fetch_time
+    return host, waits, device, max(now, free)
+
+
+def fit_copy(sizes: Sequence, times: Sequence) -> tuple[float, float]:
+    """Return the latency in seconds and the bandwidth in B/s of measured copies.
+
+    Fits times = latency + sizes / bandwidth, with the least relative errors;
+    otherwise the largest copies alone would decide where the line lies.
+    """
+    weights = 1 / np.asarray(times)
+    slope, latency = np.polyfit(sizes, times, 1, w=weights)
+    return float(latency), float(1 / slope)
+
+
+def in_background(batches: Iterable) -> Iterator:
+    """Yield the minibatches, while another thread gets the next one."""
+    source, end = iter(batches), object()
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        waiting = thread.submit(next, source, end)
+        while (batch := waiting.result()) is not end:
+            waiting = thread.submit(next, source, end)
+            yield batch
+
+
 # Defined in chapter_gpus/trainer.md (sec_trainer)
 class Module(nn.Module, HyperParameters):
     """The base class of models; a subclass defines `loss`, and `net` or `forward`.
@@ -268,57 +442,6 @@ class Module(nn.Module, HyperParameters):
         )
 
 
-class DataModule(HyperParameters):
-    """The base class of data; a subclass defines `get_dataloader`."""
-
-    def __init__(self, root: str = "../data", num_workers: int = 4):
-        self.save_hyperparameters()
-
-    def get_dataloader(self, train: bool) -> Iterable:
-        """Return the minibatches to train on, or to validate on."""
-        raise NotImplementedError("define get_dataloader")
-
-    def train_dataloader(self) -> Iterable:
-        """Return the minibatches to train on."""
-        return self.get_dataloader(train=True)
-
-    def val_dataloader(self) -> Iterable:
-        """Return the minibatches to validate on."""
-        return self.get_dataloader(train=False)
-
-    def get_tensorloader(
-        self, tensors: Sequence, train: bool, indices: slice = slice(0, None)
-    ) -> Iterable:
-        """Return minibatches of the examples `indices`, shuffled if `train`."""
-        arrays = tuple(a[indices] for a in tensors)
-        return ArrayLoader(arrays, self.batch_size, shuffle=train)
-
-
-class SyntheticRegressionData(DataModule):
-    """Examples of y = Xw + b + noise; X has the shape (examples, len(w))."""
-
-    def __init__(
-        self,
-        w: jax.Array,
-        b: float,
-        noise: float = 0.01,
-        num_train: int = 1000,
-        num_val: int = 1000,
-        batch_size: int = 32,
-    ):
-        super().__init__()
-        self.save_hyperparameters()
-        n = num_train + num_val
-        key1, key2 = jax.random.split(jax.random.key(0))
-        self.X = jax.random.normal(key1, (n, len(w)))
-        self.y = self.X @ w.reshape(-1, 1) + b + noise * jax.random.normal(key2, (n, 1))
-
-    def get_dataloader(self, train: bool) -> Iterable:
-        """Return minibatches of the first `num_train` examples, or the others."""
-        i = slice(0, self.num_train) if train else slice(self.num_train, None)
-        return self.get_tensorloader((self.X, self.y), train, i)
-
-
 class Trainer(HasSettings):
     """Trains a model.
 
@@ -330,7 +453,6 @@ class Trainer(HasSettings):
     last validation loss.
     """
 
-    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def __init__(
         self,
         max_epochs: int = 1,
@@ -388,7 +510,6 @@ class Trainer(HasSettings):
         scaled = self.precision == jnp.float16
         return optax.apply_if_finite(optimizer, 100) if scaled else optimizer
 
-    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def prepare_model(self, model: Module) -> None:
         """Get the model, its optimizer and its parameters ready on the device."""
         model.trainer = self
@@ -396,7 +517,6 @@ class Trainer(HasSettings):
         self.model, self.optim = model, self.make_optimizer(model)
         self.state = self.store(self.init_state(model))
 
-    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def prepare_batch(self, batch: Any) -> Any:
         """Return a minibatch where the compiled step needs it."""
         return self.place(batch)
@@ -546,40 +666,6 @@ class Trainer(HasSettings):
         return jax.tree_util.tree_map(lambda grad: scale * grad, grads)
 
 
-Trainer.max_epochs = Setting(
-    "max_epochs",
-    1,
-    "The number of epochs",
-    "0, 1, 2, ...",
-    lambda value: is_count(value, 0),
-)
-
-Trainer.steps_per_epoch = Setting(
-    "steps_per_epoch",
-    None,
-    "The number of minibatches in an epoch of a stream or loader",
-    "None (all that there are) or 1, 2, ...",
-    lambda value: value is None or is_count(value),
-)
-
-Trainer.num_gpus = Setting(
-    "num_gpus",
-    0,
-    "The number of GPUs to train on, or 0 for the CPU",
-    "0, 1, 2, ...",
-    lambda value: is_count(value, 0),
-    fixed="set devices=d2l.try_devices(n)",
-)
-
-Trainer.gradient_clip_val = Setting(
-    "gradient_clip_val",
-    0,
-    "The upper limit for the joint norm of all gradients",
-    "0 (no limit) or a positive number",
-    is_limit,
-)
-
-
 class TrainState(train_state.TrainState):
     """Parameters, state of the optimizer, statistics of layers, and a random key."""
 
@@ -614,297 +700,13 @@ Trainer.callbacks = Setting(
     ),
 )
 
-
-class SGD(HyperParameters):
-    """Minibatch stochastic gradient descent, with the interface of Optax."""
-
-    def __init__(self, lr: float):
-        self.save_hyperparameters()
-
-    def init(self, params: Any) -> Any:
-        """Return the initial state of the optimizer, which is empty."""
-        return optax.EmptyState()
-
-    def update(self, updates: Any, state: Any, params: Any = None) -> tuple:
-        """Return the changes of the parameters for the gradients `updates`."""
-        changes = jax.tree_util.tree_map(lambda g: -self.lr * g, updates)
-        return changes, state
-
-
-class LinearRegressionScratch(Module):
-    """Linear regression, written from scratch."""
-
-    num_inputs: int
-    lr: float
-    sigma: float = 0.01
-
-    def setup(self) -> None:
-        """Declare the parameters."""
-        self.w = self.param(
-            "w", nn.initializers.normal(self.sigma), (self.num_inputs, 1)
-        )
-        self.b = self.param("b", nn.initializers.zeros, (1,))
-
-    def forward(self, X: jax.Array) -> jax.Array:
-        """Return Xw + b, shape (examples, 1)."""
-        return X @ self.w + self.b
-
-    def loss(self, params: Any, X: Sequence, y: jax.Array, state: Any) -> Any:
-        """Return half the mean of the squared errors."""
-        y_hat = state.apply_fn({"params": params}, *X)
-        return ((y_hat - y.reshape(y_hat.shape)) ** 2 / 2).mean()
-
-    def configure_optimizers(self) -> SGD:
-        """Return the optimizer: stochastic gradient descent with rate `lr`."""
-        return SGD(self.lr)
-
-
-class LinearRegression(Module):
-    """Linear regression with the framework's layer."""
-
-    lr: float
-
-    def setup(self) -> None:
-        """Declare the layer."""
-        self.net = nn.Dense(1, kernel_init=nn.initializers.normal(0.01))
-
-    def loss(self, params: Any, X: Sequence, y: jax.Array, state: Any) -> Any:
-        """Return half the mean of the squared errors."""
-        y_hat = state.apply_fn({"params": params}, *X)
-        return optax.l2_loss(y_hat, y).mean()
-
-    def get_w_b(self, state: TrainState) -> tuple:
-        """Return the weight, shape (inputs, 1), and the bias, shape (1,)."""
-        net = state.params["net"]
-        return net["kernel"], net["bias"]
-
-
-# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-def cpu() -> jax.Device:
-    """Return this process's first CPU device; RuntimeError if JAX has none."""
-    try:
-        return jax.local_devices(backend="cpu")[0]
-    except (RuntimeError, AssertionError):
-        kinds = jax.config.jax_platforms
-        raise RuntimeError(
-            f"JAX_PLATFORMS={kinds} excludes the CPU; set JAX_PLATFORMS={kinds},cpu"
-        ) from None
-
-
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
-def accelerator() -> str:
-    """Return JAX's default kind of device, with 'gpu' in place of 'cpu'."""
-    kind = jax.default_backend()
-    return "gpu" if kind == "cpu" else kind
-
-
-def gpu(i: int = 0) -> jax.Device:
-    """Return GPU number `i`; raise RuntimeError or IndexError if there is none."""
-    return jax.local_devices(backend=accelerator())[i]
-
-
-def num_gpus() -> int:
-    """Return the number of GPUs that JAX can use."""
-    try:
-        return jax.local_device_count(accelerator())
-    except (RuntimeError, AssertionError):  # there is none
-        return 0
-
-
-def try_gpu(i: int = 0) -> jax.Device:
-    """Return GPU number `i` if it exists, otherwise the CPU."""
-    return gpu(i) if i < num_gpus() else cpu()
-
-
-def try_all_gpus() -> list[jax.Device]:
-    """Return all GPUs, or [cpu()] if there is none."""
-    return [gpu(i) for i in range(num_gpus())] or [cpu()]
-
-
-# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-def try_devices(n: int = 2) -> list[jax.Device]:
-    """Return `n` devices: GPUs first, then CPU devices, repeated if needed."""
-    gpus = [gpu(i) for i in range(num_gpus())]
-    return (gpus + jax.local_devices(backend="cpu") * n)[:n]
-
-
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
-def product_times(
-    n: int,
-    itemsize: int = 4,
-    cpu_rate: float = 7.168e12,
-    gpu_rate: float = 66.9e12,
-    link_bandwidth: float = 64e9,
-    memory_bandwidth: float = 3.35e12,
-    copy_latency: float = 10e-6,
-    launch_time: float = 14e-6,
-    num_products: int = 1,
-) -> tuple[float, float, float]:
-    """Return the seconds on the CPU, in the copies, and on the GPU.
-
-    Rates are in FLOP/s, bandwidths in B/s. Raises ValueError if a size, a rate or
-    a bandwidth is not positive, or if another argument is negative.
-    """
-    if min(n, itemsize, cpu_rate, gpu_rate, link_bandwidth, memory_bandwidth) <= 0:
-        raise ValueError("sizes, rates and bandwidths must be positive")
-    if min(copy_latency, launch_time, num_products) < 0:
-        raise ValueError("times and the number of products must not be negative")
-    operations, size = 2 * n**3, 3 * n**2 * itemsize
-    cpu = num_products * operations / cpu_rate
-    copies = 3 * copy_latency + size / link_bandwidth
-    product = max(operations / gpu_rate, size / memory_bandwidth)
-    return cpu, copies, num_products * (product + launch_time)
-
-
-def first_gpus(n: int) -> list:
-    """Return the first `n` GPUs, or all of them with a warning if there are fewer.
-
-    Raises ValueError if `n` is not a whole number or is negative.
-    """
-    if not isinstance(n, Integral) or n < 0:
-        raise ValueError(f"num_gpus must be 0, 1, 2, ..., not {n!r}")
-    if n > num_gpus():
-        found = f"only {num_gpus()} GPU(s)" if num_gpus() else "no GPU; using the CPU"
-        warnings.warn(f"num_gpus={n}, but this machine has {found}", stacklevel=3)
-    return [gpu(i) for i in range(min(n, num_gpus()))]
-
-
-def device_exists(device: Any) -> bool:
-    """Return whether `device` is one that this process can use."""
-    return isinstance(device, jax.Device)
-
-
-def are_devices(values: Any) -> bool:
-    """Return whether a value is a list of one or more devices that exist."""
-    return (
-        isinstance(values, (list, tuple))
-        and len(values) > 0
-        and all(device_exists(value) for value in values)
-    )
-
-
-Trainer.devices = Setting(
-    "devices",
-    (),
-    "The devices to train on, in place of `num_gpus` GPUs",
-    "a list of devices that this process can use, such as `d2l.try_devices(2)`",
-    are_devices,
+Trainer.steps_per_epoch = Setting(
+    "steps_per_epoch",
+    None,
+    "The number of minibatches in an epoch of a stream or loader",
+    "None (all that there are) or 1, 2, ...",
+    lambda value: value is None or is_count(value),
 )
-
-Trainer.gpus = property(
-    lambda self: [d for d in self.devices if d in first_gpus(num_gpus())],
-    lambda self, gpus: setattr(self, "devices", gpus or [cpu()]),
-    doc="The GPUs among `devices`; an empty list on a CPU.",
-)
-
-Trainer.device = None
-
-
-def move_to(batch: Any, device: jax.Device) -> Any:
-    """Return an array, or a tree of arrays, on `device`."""
-
-    def move(item):
-        is_array = isinstance(item, (jax.Array, np.ndarray))
-        return jax.device_put(item, device) if is_array else item
-
-    return jax.tree_util.tree_map(move, batch)
-
-
-# Defined in chapter_gpus/data-movement.md (sec_data_movement)
-def synchronize() -> None:
-    """Wait until all arrays that the program holds have their values."""
-    for kind in {cpu().platform, try_gpu().platform}:
-        held = [a for a in jax.live_arrays(kind) if not a.is_deleted()]
-        jax.block_until_ready(held)
-
-
-class Benchmark:
-    """Print how long a block takes, including its work on all devices.
-
-    Used as `with Benchmark('name') as b:`; afterwards `b.seconds` is the time.
-    """
-
-    def __init__(self, description: str = "Done"):
-        self.description, self.seconds = description, float("nan")
-
-    def __enter__(self) -> Benchmark:
-        synchronize()  # what was queued before is not part of the block
-        self.timer = Timer()
-        return self
-
-    def __exit__(self, error: type | None, *details: Any) -> None:
-        if error is None:
-            synchronize()
-            self.seconds = self.timer.stop()
-            print(f"{self.description}: {self.seconds:.4f} sec")
-
-
-def time_call(function: Callable, *args: Any, repeats: int = 5) -> float:
-    """Return the shortest time in seconds of several calls, including work on devices.
-
-    Makes one more call before the `repeats` calls that count. Raises ValueError if
-    `repeats` is less than 1.
-    """
-    if repeats < 1:
-        raise ValueError(f"repeats must be at least 1, not {repeats}")
-    times = []
-    for _ in range(repeats + 1):
-        synchronize()
-        timer = Timer()
-        result = function(*args)  # held, so that it can be waited for
-        synchronize()
-        times.append(timer.stop())
-        del result  # its memory is free for the next call
-    return min(times[1:])
-
-
-def queue_times(
-    num_steps: int,
-    fetch_every: int,
-    host_time: float,
-    device_time: float,
-    fetch_time: float,
-) -> tuple:
-    """Return the times of host work, waits and device work, and the end time.
-
-    The first three are lists of (start, end), in seconds. If `fetch_every` is 0,
-    nothing is fetched. Raises ValueError if an argument is negative.
-    """
-    if min(num_steps, fetch_every, host_time, device_time, fetch_time) < 0:
-        raise ValueError("the counts and the times of a queue must not be negative")
-    host, waits, device = [], [], []
-    now, free = 0.0, 0.0  # when the host and the device are free again
-    for step in range(1, num_steps + 1):
-        host.append((now, now + host_time))
-        now += host_time
-        device.append((max(now, free), max(now, free) + device_time))
-        free = device[-1][1]
-        if fetch_every and step % fetch_every == 0:
-            waits.append((now, free))
-            host.append((free, free + fetch_time))
-            now = free + fetch_time
-    return host, waits, device, max(now, free)
-
-
-def fit_copy(sizes: Sequence, times: Sequence) -> tuple[float, float]:
-    """Return the latency in seconds and the bandwidth in B/s of measured copies.
-
-    Fits times = latency + sizes / bandwidth, with the least relative errors;
-    otherwise the largest copies alone would decide where the line lies.
-    """
-    weights = 1 / np.asarray(times)
-    slope, latency = np.polyfit(sizes, times, 1, w=weights)
-    return float(latency), float(1 / slope)
-
-
-def in_background(batches: Iterable) -> Iterator:
-    """Yield the minibatches, while another thread gets the next one."""
-    source, end = iter(batches), object()
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        waiting = thread.submit(next, source, end)
-        while (batch := waiting.result()) is not end:
-            waiting = thread.submit(next, source, end)
-            yield batch
 
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
@@ -1045,6 +847,114 @@ def chunked_loss(
 
     chunk = -(-len(y) // num_chunks)
     return jax.lax.map(loss, (X, y), batch_size=chunk).mean()
+
+
+# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+class Block:
+    """A block of memory; each piece is cut from the first gap that fits."""
+
+    def __init__(self, size: int):
+        self.size = size
+        self.pieces: dict[str, tuple[int, int]] = {}  # name: (start, end)
+
+    def gaps(self) -> list[tuple[int, int]]:
+        """Return the free parts as pairs of a start and an end."""
+        taken = sorted(self.pieces.values())
+        starts = [0, *(end for _, end in taken)]
+        ends = [*(start for start, _ in taken), self.size]
+        return [(a, b) for a, b in zip(starts, ends) if a < b]
+
+    def allocate(self, name: str, size: int) -> bool:
+        """Cut a piece if there is a gap for it; return whether there was."""
+        for start, end in self.gaps():
+            if end - start >= size:
+                self.pieces[name] = start, start + size
+                return True
+        return False
+
+    def free(self, name: str) -> None:
+        """Give a piece back."""
+        del self.pieces[name]
+
+
+def largest_batch(fits: Callable, batch_size: int) -> int:
+    """Return the first of batch_size, batch_size // 2, ... that fits, or 0.
+
+    Raises ValueError if `batch_size` is not a whole number or is negative.
+    """
+    if not isinstance(batch_size, int) or batch_size < 0:
+        raise ValueError(f"batch_size must be 0, 1, 2, ..., not {batch_size!r}")
+    while batch_size and not fits(batch_size):
+        batch_size //= 2
+    return batch_size
+
+
+Trainer.accumulate = Setting(
+    "accumulate", 1, "The number of parts of each minibatch", "1, 2, ...", is_count
+)
+
+
+def split_batch(batch: Any, number: int) -> tuple:
+    """Return two pairs: the first part and its share; the others, stacked, and theirs.
+
+    The first part may have fewer examples. Raises TypeError or ValueError if the
+    minibatch cannot be divided.
+    """
+    total = count_examples(jax.tree.leaves(batch))
+    size = -(-total // number)  # rounded up
+    first = total - (total - 1) // size * size
+    others = jax.tree.map(lambda a: a[first:].reshape(-1, size, *a.shape[1:]), batch)
+    return (
+        (jax.tree.map(lambda a: a[:first], batch), first / total),
+        (others, size / total),
+    )
+
+
+Trainer.precision = Setting(
+    "precision",
+    jnp.float32,
+    "The type in which the model computes",
+    "jnp.float32, jnp.bfloat16 or jnp.float16",
+    lambda value: value in (jnp.float32, jnp.bfloat16, jnp.float16),
+)
+
+Trainer.loss_scale = 2.0**12
+
+
+def scale_gradient(X: jax.Array, scale: float) -> jax.Array:
+    """Return `X`; its gradient is multiplied by `scale`."""
+    if scale == 1:
+        return X
+    constant = jax.lax.stop_gradient(X)
+    return constant + scale * (X - constant)
+
+
+def compute_in(
+    dtype: Any,
+    scale: float,
+    function: Callable,
+    variables: dict,
+    *args: Any,
+    **options: Any,
+) -> Any:
+    """Return a network's result in 32 bits, computed in `dtype`.
+
+    Gradients are multiplied by `scale` inside of the network.
+    """
+
+    def convert(tree, dtype, before=1, after=1):
+        return jax.tree.map(
+            lambda X: (
+                scale_gradient(scale_gradient(X, before).astype(dtype), after)
+                if jnp.issubdtype(X.dtype, jnp.floating)
+                else X
+            ),
+            tree,
+        )
+
+    params = convert(variables["params"], dtype, before=1 / scale)
+    result = function({**variables, "params": params}, *convert(args, dtype), **options)
+    return convert(result, jnp.float32, after=scale)
 
 
 # Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
@@ -1272,114 +1182,6 @@ def language_model_plan(
         donate=[0],
         model=model,
     )
-
-
-# Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
-class Block:
-    """A block of memory; each piece is cut from the first gap that fits."""
-
-    def __init__(self, size: int):
-        self.size = size
-        self.pieces: dict[str, tuple[int, int]] = {}  # name: (start, end)
-
-    def gaps(self) -> list[tuple[int, int]]:
-        """Return the free parts as pairs of a start and an end."""
-        taken = sorted(self.pieces.values())
-        starts = [0, *(end for _, end in taken)]
-        ends = [*(start for start, _ in taken), self.size]
-        return [(a, b) for a, b in zip(starts, ends) if a < b]
-
-    def allocate(self, name: str, size: int) -> bool:
-        """Cut a piece if there is a gap for it; return whether there was."""
-        for start, end in self.gaps():
-            if end - start >= size:
-                self.pieces[name] = start, start + size
-                return True
-        return False
-
-    def free(self, name: str) -> None:
-        """Give a piece back."""
-        del self.pieces[name]
-
-
-def largest_batch(fits: Callable, batch_size: int) -> int:
-    """Return the first of batch_size, batch_size // 2, ... that fits, or 0.
-
-    Raises ValueError if `batch_size` is not a whole number or is negative.
-    """
-    if not isinstance(batch_size, int) or batch_size < 0:
-        raise ValueError(f"batch_size must be 0, 1, 2, ..., not {batch_size!r}")
-    while batch_size and not fits(batch_size):
-        batch_size //= 2
-    return batch_size
-
-
-Trainer.accumulate = Setting(
-    "accumulate", 1, "The number of parts of each minibatch", "1, 2, ...", is_count
-)
-
-
-def split_batch(batch: Any, number: int) -> tuple:
-    """Return two pairs: the first part and its share; the others, stacked, and theirs.
-
-    The first part may have fewer examples. Raises TypeError or ValueError if the
-    minibatch cannot be divided.
-    """
-    total = count_examples(jax.tree.leaves(batch))
-    size = -(-total // number)  # rounded up
-    first = total - (total - 1) // size * size
-    others = jax.tree.map(lambda a: a[first:].reshape(-1, size, *a.shape[1:]), batch)
-    return (
-        (jax.tree.map(lambda a: a[:first], batch), first / total),
-        (others, size / total),
-    )
-
-
-Trainer.precision = Setting(
-    "precision",
-    jnp.float32,
-    "The type in which the model computes",
-    "jnp.float32, jnp.bfloat16 or jnp.float16",
-    lambda value: value in (jnp.float32, jnp.bfloat16, jnp.float16),
-)
-
-Trainer.loss_scale = 2.0**12
-
-
-def scale_gradient(X: jax.Array, scale: float) -> jax.Array:
-    """Return `X`; its gradient is multiplied by `scale`."""
-    if scale == 1:
-        return X
-    constant = jax.lax.stop_gradient(X)
-    return constant + scale * (X - constant)
-
-
-def compute_in(
-    dtype: Any,
-    scale: float,
-    function: Callable,
-    variables: dict,
-    *args: Any,
-    **options: Any,
-) -> Any:
-    """Return a network's result in 32 bits, computed in `dtype`.
-
-    Gradients are multiplied by `scale` inside of the network.
-    """
-
-    def convert(tree, dtype, before=1, after=1):
-        return jax.tree.map(
-            lambda X: (
-                scale_gradient(scale_gradient(X, before).astype(dtype), after)
-                if jnp.issubdtype(X.dtype, jnp.floating)
-                else X
-            ),
-            tree,
-        )
-
-    params = convert(variables["params"], dtype, before=1 / scale)
-    result = function({**variables, "params": params}, *convert(args, dtype), **options)
-    return convert(result, jnp.float32, after=scale)
 
 
 # Defined in chapter_gpus/performance.md (sec_gpu_performance)
@@ -2752,6 +2554,32 @@ def add_to_class(Class: type) -> Callable:
     return register
 
 
+Trainer.max_epochs = Setting(
+    "max_epochs",
+    1,
+    "The number of epochs",
+    "0, 1, 2, ...",
+    lambda value: is_count(value, 0),
+)
+
+Trainer.num_gpus = Setting(
+    "num_gpus",
+    0,
+    "The number of GPUs to train on, or 0 for the CPU",
+    "0, 1, 2, ...",
+    lambda value: is_count(value, 0),
+    fixed="set devices=d2l.try_devices(n)",
+)
+
+Trainer.gradient_clip_val = Setting(
+    "gradient_clip_val",
+    0,
+    "The upper limit for the joint norm of all gradients",
+    "0 (no limit) or a positive number",
+    is_limit,
+)
+
+
 def between_steps(name: str) -> Any:
     """Return an attribute of a trainer that a compiled step cannot read."""
 
@@ -2774,6 +2602,60 @@ Trainer.train_batch_idx = between_steps("train_batch_idx")
 Trainer.val_batch_idx = between_steps("val_batch_idx")
 
 Trainer.state = between_steps("state")
+
+
+def first_gpus(n: int) -> list:
+    """Return the first `n` GPUs, or all of them with a warning if there are fewer.
+
+    Raises ValueError if `n` is not a whole number or is negative.
+    """
+    if not isinstance(n, Integral) or n < 0:
+        raise ValueError(f"num_gpus must be 0, 1, 2, ..., not {n!r}")
+    if n > num_gpus():
+        found = f"only {num_gpus()} GPU(s)" if num_gpus() else "no GPU; using the CPU"
+        warnings.warn(f"num_gpus={n}, but this machine has {found}", stacklevel=3)
+    return [gpu(i) for i in range(min(n, num_gpus()))]
+
+
+def device_exists(device: Any) -> bool:
+    """Return whether `device` is one that this process can use."""
+    return isinstance(device, jax.Device)
+
+
+def are_devices(values: Any) -> bool:
+    """Return whether a value is a list of one or more devices that exist."""
+    return (
+        isinstance(values, (list, tuple))
+        and len(values) > 0
+        and all(device_exists(value) for value in values)
+    )
+
+
+Trainer.devices = Setting(
+    "devices",
+    (),
+    "The devices to train on, in place of `num_gpus` GPUs",
+    "a list of devices that this process can use, such as `d2l.try_devices(2)`",
+    are_devices,
+)
+
+Trainer.gpus = property(
+    lambda self: [d for d in self.devices if d in first_gpus(num_gpus())],
+    lambda self, gpus: setattr(self, "devices", gpus or [cpu()]),
+    doc="The GPUs among `devices`; an empty list on a CPU.",
+)
+
+Trainer.device = None
+
+
+def move_to(batch: Any, device: jax.Device) -> Any:
+    """Return an array, or a tree of arrays, on `device`."""
+
+    def move(item):
+        is_array = isinstance(item, (jax.Array, np.ndarray))
+        return jax.device_put(item, device) if is_array else item
+
+    return jax.tree_util.tree_map(move, batch)
 
 
 @partial(jax.jit, static_argnames="count")
@@ -2839,6 +2721,32 @@ def one_optimizer(model: Any) -> Any:
             "several by optax.multi_transform"
         )
     return check_optimizer(optim, ("init", "update"))
+
+
+class DataModule(HyperParameters):
+    """The base class of data; a subclass defines `get_dataloader`."""
+
+    def __init__(self, root: str = "../data", num_workers: int = 4):
+        self.save_hyperparameters()
+
+    def get_dataloader(self, train: bool) -> Iterable:
+        """Return the minibatches to train on, or to validate on."""
+        raise NotImplementedError("define get_dataloader")
+
+    def train_dataloader(self) -> Iterable:
+        """Return the minibatches to train on."""
+        return self.get_dataloader(train=True)
+
+    def val_dataloader(self) -> Iterable:
+        """Return the minibatches to validate on."""
+        return self.get_dataloader(train=False)
+
+    def get_tensorloader(
+        self, tensors: Sequence, train: bool, indices: slice = slice(0, None)
+    ) -> Iterable:
+        """Return minibatches of the examples `indices`, shuffled if `train`."""
+        arrays = tuple(a[indices] for a in tensors)
+        return ArrayLoader(arrays, self.batch_size, shuffle=train)
 
 
 class ArrayLoader:
@@ -2931,6 +2839,95 @@ class Compiled:
             stacklevel=2,
         )
         return result
+
+
+class SyntheticRegressionData(DataModule):
+    """Examples of y = Xw + b + noise; X has the shape (examples, len(w))."""
+
+    def __init__(
+        self,
+        w: jax.Array,
+        b: float,
+        noise: float = 0.01,
+        num_train: int = 1000,
+        num_val: int = 1000,
+        batch_size: int = 32,
+    ):
+        super().__init__()
+        self.save_hyperparameters()
+        n = num_train + num_val
+        key1, key2 = jax.random.split(jax.random.key(0))
+        self.X = jax.random.normal(key1, (n, len(w)))
+        self.y = self.X @ w.reshape(-1, 1) + b + noise * jax.random.normal(key2, (n, 1))
+
+    def get_dataloader(self, train: bool) -> Iterable:
+        """Return minibatches of the first `num_train` examples, or the others."""
+        i = slice(0, self.num_train) if train else slice(self.num_train, None)
+        return self.get_tensorloader((self.X, self.y), train, i)
+
+
+class SGD(HyperParameters):
+    """Minibatch stochastic gradient descent, with the interface of Optax."""
+
+    def __init__(self, lr: float):
+        self.save_hyperparameters()
+
+    def init(self, params: Any) -> Any:
+        """Return the initial state of the optimizer, which is empty."""
+        return optax.EmptyState()
+
+    def update(self, updates: Any, state: Any, params: Any = None) -> tuple:
+        """Return the changes of the parameters for the gradients `updates`."""
+        changes = jax.tree_util.tree_map(lambda g: -self.lr * g, updates)
+        return changes, state
+
+
+class LinearRegressionScratch(Module):
+    """Linear regression, written from scratch."""
+
+    num_inputs: int
+    lr: float
+    sigma: float = 0.01
+
+    def setup(self) -> None:
+        """Declare the parameters."""
+        self.w = self.param(
+            "w", nn.initializers.normal(self.sigma), (self.num_inputs, 1)
+        )
+        self.b = self.param("b", nn.initializers.zeros, (1,))
+
+    def forward(self, X: jax.Array) -> jax.Array:
+        """Return Xw + b, shape (examples, 1)."""
+        return X @ self.w + self.b
+
+    def loss(self, params: Any, X: Sequence, y: jax.Array, state: Any) -> Any:
+        """Return half the mean of the squared errors."""
+        y_hat = state.apply_fn({"params": params}, *X)
+        return ((y_hat - y.reshape(y_hat.shape)) ** 2 / 2).mean()
+
+    def configure_optimizers(self) -> SGD:
+        """Return the optimizer: stochastic gradient descent with rate `lr`."""
+        return SGD(self.lr)
+
+
+class LinearRegression(Module):
+    """Linear regression with the framework's layer."""
+
+    lr: float
+
+    def setup(self) -> None:
+        """Declare the layer."""
+        self.net = nn.Dense(1, kernel_init=nn.initializers.normal(0.01))
+
+    def loss(self, params: Any, X: Sequence, y: jax.Array, state: Any) -> Any:
+        """Return half the mean of the squared errors."""
+        y_hat = state.apply_fn({"params": params}, *X)
+        return optax.l2_loss(y_hat, y).mean()
+
+    def get_w_b(self, state: TrainState) -> tuple:
+        """Return the weight, shape (inputs, 1), and the bias, shape (1,)."""
+        net = state.params["net"]
+        return net["kernel"], net["bias"]
 
 
 def figure(name: str, **settings: Any) -> figures.Figure:
@@ -3834,4 +3831,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from a192982b637ff7a1, with the contents aea1a056ea1dc9cd.
+# Generated from 5efe11bee1dadc30, with the contents 347b7bcdfefb7080.

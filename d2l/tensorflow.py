@@ -190,6 +190,175 @@ repeat = tf.repeat
 batch_matmul = tf.matmul
 
 
+# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+class Device(str):
+    """The name of a device, such as '/GPU:0', which is also a scope for `with`."""
+
+    def __enter__(self) -> Device:
+        scope = tf.device(self)
+        scope.__enter__()
+        self.scopes = getattr(self, "scopes", []) + [scope]  # may be nested
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.scopes.pop().__exit__(*error)
+
+
+def cpu() -> Device:
+    """Return the first CPU device."""
+    return Device("/CPU:0")
+
+
+def gpu(i: int = 0) -> Device:
+    """Return GPU number `i`, whether it exists or not."""
+    return Device(f"/GPU:{i}")
+
+
+def num_gpus() -> int:
+    """Return the number of GPUs that TensorFlow can use."""
+    return len(tf.config.list_physical_devices("GPU"))
+
+
+def try_gpu(i: int = 0) -> Device:
+    """Return GPU number `i` if it exists, otherwise the CPU."""
+    return gpu(i) if i < num_gpus() else cpu()
+
+
+def try_all_gpus() -> list[Device]:
+    """Return all GPUs, or [cpu()] if there is none."""
+    return [gpu(i) for i in range(num_gpus())] or [cpu()]
+
+
+def try_devices(n: int = 2) -> list[Device]:
+    """Return `n` devices: the GPUs first, then CPU devices, repeated if needed."""
+    gpus = [gpu(i) for i in range(num_gpus())]
+    cpus = tf.config.list_logical_devices("CPU")
+    names = [Device(f"/CPU:{i}") for i in range(len(cpus))]
+    return (gpus + names * n)[:n]
+
+
+def product_times(
+    n: int,
+    itemsize: int = 4,
+    cpu_rate: float = 7.168e12,
+    gpu_rate: float = 66.9e12,
+    link_bandwidth: float = 64e9,
+    memory_bandwidth: float = 3.35e12,
+    copy_latency: float = 10e-6,
+    launch_time: float = 14e-6,
+    num_products: int = 1,
+) -> tuple[float, float, float]:
+    """Return the seconds on the CPU, in the copies, and on the GPU.
+
+    Rates are in FLOP/s, bandwidths in B/s. Raises ValueError if a size, a rate or
+    a bandwidth is not positive, or if another argument is negative.
+    """
+    if min(n, itemsize, cpu_rate, gpu_rate, link_bandwidth, memory_bandwidth) <= 0:
+        raise ValueError("sizes, rates and bandwidths must be positive")
+    if min(copy_latency, launch_time, num_products) < 0:
+        raise ValueError("times and the number of products must not be negative")
+    operations, size = 2 * n**3, 3 * n**2 * itemsize
+    cpu = num_products * operations / cpu_rate
+    copies = 3 * copy_latency + size / link_bandwidth
+    product = max(operations / gpu_rate, size / memory_bandwidth)
+    return cpu, copies, num_products * (product + launch_time)
+
+
+# Defined in chapter_gpus/data-movement.md (sec_data_movement)
+def synchronize() -> None:
+    """Wait until all devices have finished the work in their queues."""
+    tf.test.experimental.sync_devices()
+
+
+class Benchmark:
+    """Print how long a block takes, including its work on all devices.
+
+    Used as `with Benchmark('name') as b:`; afterwards `b.seconds` is the time.
+    """
+
+    def __init__(self, description: str = "Done"):
+        self.description, self.seconds = description, float("nan")
+
+    def __enter__(self) -> Benchmark:
+        synchronize()  # what was queued before is not part of the block
+        self.timer = Timer()
+        return self
+
+    def __exit__(self, error: type | None, *details: Any) -> None:
+        if error is None:
+            synchronize()
+            self.seconds = self.timer.stop()
+            print(f"{self.description}: {self.seconds:.4f} sec")
+
+
+def time_call(function: Callable, *args: Any, repeats: int = 5) -> float:
+    """Return the shortest time in seconds of several calls, including work on devices.
+
+    Makes one more call before the `repeats` calls that count. Raises ValueError if
+    `repeats` is less than 1.
+    """
+    if repeats < 1:
+        raise ValueError(f"repeats must be at least 1, not {repeats}")
+    times = []
+    for _ in range(repeats + 1):
+        synchronize()
+        timer = Timer()
+        result = function(*args)  # held, so that it can be waited for
+        synchronize()
+        times.append(timer.stop())
+        del result  # its memory is free for the next call
+    return min(times[1:])
+
+
+def queue_times(
+    num_steps: int,
+    fetch_every: int,
+    host_time: float,
+    device_time: float,
+    fetch_time: float,
+) -> tuple:
+    """Return the times of host work, waits and device work, and the end time.
+
+    The first three are lists of (start, end), in seconds. If `fetch_every` is 0,
+    nothing is fetched. Raises ValueError if an argument is negative.
+    """
+    if min(num_steps, fetch_every, host_time, device_time, fetch_time) < 0:
+        raise ValueError("the counts and the times of a queue must not be negative")
+    host, waits, device = [], [], []
+    now, free = 0.0, 0.0  # when the host and the device are free again
+    for step in range(1, num_steps + 1):
+        host.append((now, now + host_time))
+        now += host_time
+        device.append((max(now, free), max(now, free) + device_time))
+        free = device[-1][1]
+        if fetch_every and step % fetch_every == 0:
+            waits.append((now, free))
+            host.append((free, free + fetch_time))
+            now = free + fetch_time
+    return host, waits, device, max(now, free)
+
+
+def fit_copy(sizes: Sequence, times: Sequence) -> tuple[float, float]:
+    """Return the latency in seconds and the bandwidth in B/s of measured copies.
+
+    Fits times = latency + sizes / bandwidth, with the least relative errors;
+    otherwise the largest copies alone would decide where the line lies.
+    """
+    weights = 1 / np.asarray(times)
+    slope, latency = np.polyfit(sizes, times, 1, w=weights)
+    return float(latency), float(1 / slope)
+
+
+def in_background(batches: Iterable) -> Iterator:
+    """Yield the minibatches, while another thread gets the next one."""
+    source, end = iter(batches), object()
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        waiting = thread.submit(next, source, end)
+        while (batch := waiting.result()) is not end:
+            waiting = thread.submit(next, source, end)
+            yield batch
+
+
 # Defined in chapter_gpus/trainer.md (sec_trainer)
 class Module(tf.keras.Model, HyperParameters):
     """The base class of models; a subclass defines `loss`, and `net` or `forward`."""
@@ -260,7 +429,6 @@ class Module(tf.keras.Model, HyperParameters):
         label = f"train_{key}" if train else f"val_{key}"
         add_point(self.trainer, label, tf.reduce_mean(value))
 
-    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def set_device(self, device: Device) -> None:
         """Move the variables of the model to `device`, in place."""
         with device:
@@ -276,65 +444,6 @@ class Module(tf.keras.Model, HyperParameters):
             print(type(layer).__name__, "output shape:\t", X.shape)
 
 
-class DataModule(HyperParameters):
-    """The base class of data; a subclass defines `get_dataloader`."""
-
-    def __init__(self, root: str = "../data", num_workers: int = 4):
-        self.save_hyperparameters()
-
-    def get_dataloader(self, train: bool) -> Iterable:
-        """Return the minibatches to train on, or to validate on."""
-        raise NotImplementedError("define get_dataloader")
-
-    def train_dataloader(self) -> Iterable:
-        """Return the minibatches to train on."""
-        return self.get_dataloader(train=True)
-
-    def val_dataloader(self) -> Iterable:
-        """Return the minibatches to validate on."""
-        return self.get_dataloader(train=False)
-
-    def get_tensorloader(
-        self, tensors: Sequence, train: bool, indices: slice = slice(0, None)
-    ) -> Iterable:
-        """Return minibatches of the examples `indices`, shuffled if `train`."""
-        with tf.device("/CPU:0"):  # where the dataset reads them
-            tensors = tuple(tf.identity(a[indices]) for a in tensors)
-        rows = tf.data.Dataset.range(len(tensors[0]))
-        if train:
-            rows = rows.shuffle(max(1, len(tensors[0])))
-        check_batch_size(self.batch_size)
-        return (
-            rows.batch(self.batch_size)
-            .map(lambda i: tuple(tf.gather(a, i) for a in tensors))
-            .prefetch(tf.data.AUTOTUNE)
-        )
-
-
-class SyntheticRegressionData(DataModule):
-    """Examples of y = Xw + b + noise; X has the shape (examples, len(w))."""
-
-    def __init__(
-        self,
-        w: tf.Tensor,
-        b: float,
-        noise: float = 0.01,
-        num_train: int = 1000,
-        num_val: int = 1000,
-        batch_size: int = 32,
-    ):
-        super().__init__()
-        self.save_hyperparameters()
-        n = num_train + num_val
-        self.X = tf.random.normal((n, len(w)))
-        self.y = self.X @ tf.reshape(w, (-1, 1)) + b + noise * tf.random.normal((n, 1))
-
-    def get_dataloader(self, train: bool) -> Iterable:
-        """Return minibatches of the first `num_train` examples, or the others."""
-        i = slice(0, self.num_train) if train else slice(self.num_train, None)
-        return self.get_tensorloader((self.X, self.y), train, i)
-
-
 class Trainer(HasSettings):
     """Trains a model.
 
@@ -346,7 +455,6 @@ class Trainer(HasSettings):
     last validation loss.
     """
 
-    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def __init__(
         self,
         max_epochs: int = 1,
@@ -359,7 +467,7 @@ class Trainer(HasSettings):
         apply_settings(self, settings)
         self.device = self.devices[0]
 
-    # Defined in chapter_gpus/data-movement.md (sec_data_movement)
+    # Defined in chapter_gpus/tools.md (sec_gpu_tools)
     def prepare_data(self, data: Any) -> None:
         """Get the minibatches, and count them."""
         train, val = training_batches(self, data), data.val_dataloader()
@@ -371,7 +479,6 @@ class Trainer(HasSettings):
             copied_ahead(self, loader) for loader in (train, val)
         )
 
-    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def prepare_model(self, model: Module) -> None:
         """Get the model ready for training on the trainer's device."""
         model.trainer, self.model = self, model
@@ -380,14 +487,12 @@ class Trainer(HasSettings):
         if not tf.distribute.has_strategy():  # which places variables itself
             model.set_device(self.device)
 
-    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def prepare_batch(self, batch: Any) -> Any:
         """Return a minibatch on the trainer's device; leave one that several share."""
         replicas = tf.distribute.get_strategy().num_replicas_in_sync
         stays = self.device == cpu() or replicas > 1
         return batch if stays else move_to(batch, self.device)
 
-    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def device_scope(self) -> Device:
         """Return the scope of the trainer's device."""
         return self.device
@@ -526,40 +631,6 @@ class Trainer(HasSettings):
         return [g if g is None else scale * g for g in dense]
 
 
-Trainer.max_epochs = Setting(
-    "max_epochs",
-    1,
-    "The number of epochs",
-    "0, 1, 2, ...",
-    lambda value: is_count(value, 0),
-)
-
-Trainer.steps_per_epoch = Setting(
-    "steps_per_epoch",
-    None,
-    "The number of minibatches in an epoch of a stream or loader",
-    "None (all that there are) or 1, 2, ...",
-    lambda value: value is None or is_count(value),
-)
-
-Trainer.num_gpus = Setting(
-    "num_gpus",
-    0,
-    "The number of GPUs to train on, or 0 for the CPU",
-    "0, 1, 2, ...",
-    lambda value: is_count(value, 0),
-    fixed="set devices=d2l.try_devices(n)",
-)
-
-Trainer.gradient_clip_val = Setting(
-    "gradient_clip_val",
-    0,
-    "The upper limit for the joint norm of all gradients",
-    "0 (no limit) or a positive number",
-    is_limit,
-)
-
-
 class Callback:
     """Methods that the trainer calls; a subclass defines those that it needs."""
 
@@ -587,321 +658,13 @@ Trainer.callbacks = Setting(
     ),
 )
 
-
-class SGD(HyperParameters):
-    """Minibatch stochastic gradient descent."""
-
-    def __init__(self, lr: float):
-        self.save_hyperparameters()
-
-    def apply_gradients(self, grads_and_vars: Iterable) -> None:
-        """Move each variable against its gradient."""
-        for grad, param in grads_and_vars:
-            if grad is not None:
-                param.assign_sub(self.lr * grad)
-
-
-class LinearRegressionScratch(Module):
-    """Linear regression, written from scratch."""
-
-    def __init__(self, num_inputs: int, lr: float, sigma: float = 0.01):
-        super().__init__()
-        self.save_hyperparameters()
-        self.w = tf.keras.Variable(tf.random.normal((num_inputs, 1), stddev=sigma))
-        self.b = tf.keras.Variable(tf.zeros(1))
-
-    def forward(self, X: tf.Tensor) -> tf.Tensor:
-        """Return Xw + b, shape (examples, 1)."""
-        return X @ self.w + self.b
-
-    def loss(self, y_hat: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-        """Return half the mean of the squared errors."""
-        return tf.reduce_mean((y_hat - y) ** 2 / 2)
-
-    def configure_optimizers(self) -> SGD:
-        """Return the optimizer: stochastic gradient descent with rate `lr`."""
-        return SGD(self.lr)
-
-
-class LinearRegression(Module):
-    """Linear regression with the framework's layer."""
-
-    def __init__(self, lr: float):
-        super().__init__()
-        self.save_hyperparameters()
-        initializer = tf.keras.initializers.RandomNormal(stddev=0.01)
-        self.net = tf.keras.layers.Dense(1, kernel_initializer=initializer)
-
-    def loss(self, y_hat: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-        """Return the mean of the squared errors."""
-        return tf.keras.losses.MeanSquaredError()(y, y_hat)
-
-    def get_w_b(self) -> tuple:
-        """Return the weight, shape (inputs, 1), and the bias, shape (1,)."""
-        return self.get_weights()[0], self.get_weights()[1]
-
-
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
-class Device(str):
-    """The name of a device, such as '/GPU:0', which is also a scope for `with`."""
-
-    def __enter__(self) -> Device:
-        scope = tf.device(self)
-        scope.__enter__()
-        self.scopes = getattr(self, "scopes", []) + [scope]  # may be nested
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self.scopes.pop().__exit__(*error)
-
-
-def cpu() -> Device:
-    """Return the first CPU device."""
-    return Device("/CPU:0")
-
-
-def gpu(i: int = 0) -> Device:
-    """Return GPU number `i`, whether it exists or not."""
-    return Device(f"/GPU:{i}")
-
-
-def num_gpus() -> int:
-    """Return the number of GPUs that TensorFlow can use."""
-    return len(tf.config.list_physical_devices("GPU"))
-
-
-def try_gpu(i: int = 0) -> Device:
-    """Return GPU number `i` if it exists, otherwise the CPU."""
-    return gpu(i) if i < num_gpus() else cpu()
-
-
-def try_all_gpus() -> list[Device]:
-    """Return all GPUs, or [cpu()] if there is none."""
-    return [gpu(i) for i in range(num_gpus())] or [cpu()]
-
-
-def try_devices(n: int = 2) -> list[Device]:
-    """Return `n` devices: the GPUs first, then CPU devices, repeated if needed."""
-    gpus = [gpu(i) for i in range(num_gpus())]
-    cpus = tf.config.list_logical_devices("CPU")
-    names = [Device(f"/CPU:{i}") for i in range(len(cpus))]
-    return (gpus + names * n)[:n]
-
-
-def product_times(
-    n: int,
-    itemsize: int = 4,
-    cpu_rate: float = 7.168e12,
-    gpu_rate: float = 66.9e12,
-    link_bandwidth: float = 64e9,
-    memory_bandwidth: float = 3.35e12,
-    copy_latency: float = 10e-6,
-    launch_time: float = 14e-6,
-    num_products: int = 1,
-) -> tuple[float, float, float]:
-    """Return the seconds on the CPU, in the copies, and on the GPU.
-
-    Rates are in FLOP/s, bandwidths in B/s. Raises ValueError if a size, a rate or
-    a bandwidth is not positive, or if another argument is negative.
-    """
-    if min(n, itemsize, cpu_rate, gpu_rate, link_bandwidth, memory_bandwidth) <= 0:
-        raise ValueError("sizes, rates and bandwidths must be positive")
-    if min(copy_latency, launch_time, num_products) < 0:
-        raise ValueError("times and the number of products must not be negative")
-    operations, size = 2 * n**3, 3 * n**2 * itemsize
-    cpu = num_products * operations / cpu_rate
-    copies = 3 * copy_latency + size / link_bandwidth
-    product = max(operations / gpu_rate, size / memory_bandwidth)
-    return cpu, copies, num_products * (product + launch_time)
-
-
-def first_gpus(n: int) -> list:
-    """Return the first `n` GPUs, or all of them with a warning if there are fewer.
-
-    Raises ValueError if `n` is not a whole number or is negative.
-    """
-    if not isinstance(n, Integral) or n < 0:
-        raise ValueError(f"num_gpus must be 0, 1, 2, ..., not {n!r}")
-    if n > num_gpus():
-        found = f"only {num_gpus()} GPU(s)" if num_gpus() else "no GPU; using the CPU"
-        warnings.warn(f"num_gpus={n}, but this machine has {found}", stacklevel=3)
-    return [gpu(i) for i in range(min(n, num_gpus()))]
-
-
-def device_exists(device: Any) -> bool:
-    """Return whether `device` is the name of one that this process can use."""
-    name = device if isinstance(device, str) else ""
-    kind, _, number = name.rpartition("/")[2].removeprefix("device:").partition(":")
-    found = tf.config.list_physical_devices(kind.upper() or "none")
-    logical = [tf.config.get_logical_device_configuration(d) or [d] for d in found]
-    return (number or "0").isdigit() and int(number or 0) < sum(map(len, logical))
-
-
-def are_devices(values: Any) -> bool:
-    """Return whether a value is a list of one or more devices that exist."""
-    return (
-        isinstance(values, (list, tuple))
-        and len(values) > 0
-        and all(device_exists(value) for value in values)
-    )
-
-
-Trainer.devices = Setting(
-    "devices",
-    (),
-    "The devices to train on, in place of `num_gpus` GPUs",
-    "a list of devices that this process can use, such as `d2l.try_devices(2)`",
-    are_devices,
+Trainer.steps_per_epoch = Setting(
+    "steps_per_epoch",
+    None,
+    "The number of minibatches in an epoch of a stream or loader",
+    "None (all that there are) or 1, 2, ...",
+    lambda value: value is None or is_count(value),
 )
-
-Trainer.gpus = property(
-    lambda self: [d for d in self.devices if d in first_gpus(num_gpus())],
-    lambda self, gpus: setattr(self, "devices", gpus or [cpu()]),
-    doc="The GPUs among `devices`; an empty list on a CPU.",
-)
-
-Trainer.device = None
-
-
-def move_to(batch: Any, device: Device) -> Any:
-    """Return a tensor, or a tuple, list or dict of tensors, on `device`."""
-
-    def move(item):
-        is_tensor = tf.is_tensor(item) or isinstance(item, np.ndarray)
-        return tf.identity(item) if is_tensor else item
-
-    with device:
-        return tf.nest.map_structure(move, batch)
-
-
-# Defined in chapter_gpus/data-movement.md (sec_data_movement)
-def synchronize() -> None:
-    """Wait until all devices have finished the work in their queues."""
-    tf.test.experimental.sync_devices()
-
-
-class Benchmark:
-    """Print how long a block takes, including its work on all devices.
-
-    Used as `with Benchmark('name') as b:`; afterwards `b.seconds` is the time.
-    """
-
-    def __init__(self, description: str = "Done"):
-        self.description, self.seconds = description, float("nan")
-
-    def __enter__(self) -> Benchmark:
-        synchronize()  # what was queued before is not part of the block
-        self.timer = Timer()
-        return self
-
-    def __exit__(self, error: type | None, *details: Any) -> None:
-        if error is None:
-            synchronize()
-            self.seconds = self.timer.stop()
-            print(f"{self.description}: {self.seconds:.4f} sec")
-
-
-def time_call(function: Callable, *args: Any, repeats: int = 5) -> float:
-    """Return the shortest time in seconds of several calls, including work on devices.
-
-    Makes one more call before the `repeats` calls that count. Raises ValueError if
-    `repeats` is less than 1.
-    """
-    if repeats < 1:
-        raise ValueError(f"repeats must be at least 1, not {repeats}")
-    times = []
-    for _ in range(repeats + 1):
-        synchronize()
-        timer = Timer()
-        result = function(*args)  # held, so that it can be waited for
-        synchronize()
-        times.append(timer.stop())
-        del result  # its memory is free for the next call
-    return min(times[1:])
-
-
-def queue_times(
-    num_steps: int,
-    fetch_every: int,
-    host_time: float,
-    device_time: float,
-    fetch_time: float,
-) -> tuple:
-    """Return the times of host work, waits and device work, and the end time.
-
-    The first three are lists of (start, end), in seconds. If `fetch_every` is 0,
-    nothing is fetched. Raises ValueError if an argument is negative.
-    """
-    if min(num_steps, fetch_every, host_time, device_time, fetch_time) < 0:
-        raise ValueError("the counts and the times of a queue must not be negative")
-    host, waits, device = [], [], []
-    now, free = 0.0, 0.0  # when the host and the device are free again
-    for step in range(1, num_steps + 1):
-        host.append((now, now + host_time))
-        now += host_time
-        device.append((max(now, free), max(now, free) + device_time))
-        free = device[-1][1]
-        if fetch_every and step % fetch_every == 0:
-            waits.append((now, free))
-            host.append((free, free + fetch_time))
-            now = free + fetch_time
-    return host, waits, device, max(now, free)
-
-
-def fit_copy(sizes: Sequence, times: Sequence) -> tuple[float, float]:
-    """Return the latency in seconds and the bandwidth in B/s of measured copies.
-
-    Fits times = latency + sizes / bandwidth, with the least relative errors;
-    otherwise the largest copies alone would decide where the line lies.
-    """
-    weights = 1 / np.asarray(times)
-    slope, latency = np.polyfit(sizes, times, 1, w=weights)
-    return float(latency), float(1 / slope)
-
-
-def count_minibatches(loader: Any, name: str) -> int:
-    """Return the number of minibatches of a loader; TypeError if it is unknown."""
-    if isinstance(loader, tf.data.Dataset) and loader.cardinality() < 0:
-        raise TypeError(
-            f"{name}() must know its length, and this data set does not; end it with "
-            ".apply(tf.data.experimental.assert_cardinality(n)), or set "
-            "steps_per_epoch, and leave prefetch_to_device to the trainer"
-        )
-    return count_batches(loader, f"{name}()")
-
-
-def copied_ahead(trainer: Trainer, loader: Any) -> Any:
-    """Return a loader whose minibatches `tf.data` copies to the device early.
-
-    A loader that is not a data set of plain tensors without texts, or whose minibatches
-    several devices share, is returned as it is.
-    """
-    alone = trainer.ranks.size == 1 and not tf.distribute.has_strategy()
-    if (
-        trainer.devices == [cpu()]
-        or len(trainer.devices) > 1
-        or not alone
-        or not isinstance(loader, tf.data.Dataset)
-    ):
-        return loader
-    specs = tf.nest.flatten(loader.element_spec)
-    if not all(
-        isinstance(spec, tf.TensorSpec) and spec.dtype != tf.string for spec in specs
-    ):
-        return loader
-    return loader.apply(
-        tf.data.experimental.prefetch_to_device(trainer.devices[0], buffer_size=1)
-    )
-
-
-def in_background(batches: Iterable) -> Iterator:
-    """Yield the minibatches, while another thread gets the next one."""
-    source, end = iter(batches), object()
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        waiting = thread.submit(next, source, end)
-        while (batch := waiting.result()) is not end:
-            waiting = thread.submit(next, source, end)
-            yield batch
 
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
@@ -2602,6 +2365,32 @@ def add_to_class(Class: type) -> Callable:
     return register
 
 
+Trainer.max_epochs = Setting(
+    "max_epochs",
+    1,
+    "The number of epochs",
+    "0, 1, 2, ...",
+    lambda value: is_count(value, 0),
+)
+
+Trainer.num_gpus = Setting(
+    "num_gpus",
+    0,
+    "The number of GPUs to train on, or 0 for the CPU",
+    "0, 1, 2, ...",
+    lambda value: is_count(value, 0),
+    fixed="set devices=d2l.try_devices(n)",
+)
+
+Trainer.gradient_clip_val = Setting(
+    "gradient_clip_val",
+    0,
+    "The upper limit for the joint norm of all gradients",
+    "0 (no limit) or a positive number",
+    is_limit,
+)
+
+
 def between_steps(name: str) -> Any:
     """Return an attribute of a trainer that a compiled step cannot read."""
 
@@ -2622,6 +2411,65 @@ Trainer.epoch = between_steps("epoch")
 Trainer.train_batch_idx = between_steps("train_batch_idx")
 
 Trainer.val_batch_idx = between_steps("val_batch_idx")
+
+
+def first_gpus(n: int) -> list:
+    """Return the first `n` GPUs, or all of them with a warning if there are fewer.
+
+    Raises ValueError if `n` is not a whole number or is negative.
+    """
+    if not isinstance(n, Integral) or n < 0:
+        raise ValueError(f"num_gpus must be 0, 1, 2, ..., not {n!r}")
+    if n > num_gpus():
+        found = f"only {num_gpus()} GPU(s)" if num_gpus() else "no GPU; using the CPU"
+        warnings.warn(f"num_gpus={n}, but this machine has {found}", stacklevel=3)
+    return [gpu(i) for i in range(min(n, num_gpus()))]
+
+
+def device_exists(device: Any) -> bool:
+    """Return whether `device` is the name of one that this process can use."""
+    name = device if isinstance(device, str) else ""
+    kind, _, number = name.rpartition("/")[2].removeprefix("device:").partition(":")
+    found = tf.config.list_physical_devices(kind.upper() or "none")
+    logical = [tf.config.get_logical_device_configuration(d) or [d] for d in found]
+    return (number or "0").isdigit() and int(number or 0) < sum(map(len, logical))
+
+
+def are_devices(values: Any) -> bool:
+    """Return whether a value is a list of one or more devices that exist."""
+    return (
+        isinstance(values, (list, tuple))
+        and len(values) > 0
+        and all(device_exists(value) for value in values)
+    )
+
+
+Trainer.devices = Setting(
+    "devices",
+    (),
+    "The devices to train on, in place of `num_gpus` GPUs",
+    "a list of devices that this process can use, such as `d2l.try_devices(2)`",
+    are_devices,
+)
+
+Trainer.gpus = property(
+    lambda self: [d for d in self.devices if d in first_gpus(num_gpus())],
+    lambda self, gpus: setattr(self, "devices", gpus or [cpu()]),
+    doc="The GPUs among `devices`; an empty list on a CPU.",
+)
+
+Trainer.device = None
+
+
+def move_to(batch: Any, device: Device) -> Any:
+    """Return a tensor, or a tuple, list or dict of tensors, on `device`."""
+
+    def move(item):
+        is_tensor = tf.is_tensor(item) or isinstance(item, np.ndarray)
+        return tf.identity(item) if is_tensor else item
+
+    with device:
+        return tf.nest.map_structure(move, batch)
 
 
 def mean(values: Sequence) -> Any:
@@ -2737,6 +2585,76 @@ def one_optimizer(model: Any) -> Any:
     return check_optimizer(optim, Optimizers.methods)
 
 
+class DataModule(HyperParameters):
+    """The base class of data; a subclass defines `get_dataloader`."""
+
+    def __init__(self, root: str = "../data", num_workers: int = 4):
+        self.save_hyperparameters()
+
+    def get_dataloader(self, train: bool) -> Iterable:
+        """Return the minibatches to train on, or to validate on."""
+        raise NotImplementedError("define get_dataloader")
+
+    def train_dataloader(self) -> Iterable:
+        """Return the minibatches to train on."""
+        return self.get_dataloader(train=True)
+
+    def val_dataloader(self) -> Iterable:
+        """Return the minibatches to validate on."""
+        return self.get_dataloader(train=False)
+
+    def get_tensorloader(
+        self, tensors: Sequence, train: bool, indices: slice = slice(0, None)
+    ) -> Iterable:
+        """Return minibatches of the examples `indices`, shuffled if `train`."""
+        with tf.device("/CPU:0"):  # where the dataset reads them
+            tensors = tuple(tf.identity(a[indices]) for a in tensors)
+        rows = tf.data.Dataset.range(len(tensors[0]))
+        if train:
+            rows = rows.shuffle(max(1, len(tensors[0])))
+        check_batch_size(self.batch_size)
+        return (
+            rows.batch(self.batch_size)
+            .map(lambda i: tuple(tf.gather(a, i) for a in tensors))
+            .prefetch(tf.data.AUTOTUNE)
+        )
+
+
+def count_minibatches(loader: Any, name: str) -> int:
+    """Return the number of minibatches of a loader; TypeError if it is unknown."""
+    if isinstance(loader, tf.data.Dataset) and loader.cardinality() < 0:
+        raise TypeError(
+            f"{name}() must know its length, and this data set does not; end it with "
+            ".apply(tf.data.experimental.assert_cardinality(n)), or set "
+            "steps_per_epoch, and leave prefetch_to_device to the trainer"
+        )
+    return count_batches(loader, f"{name}()")
+
+
+def copied_ahead(trainer: Trainer, loader: Any) -> Any:
+    """Return a loader whose minibatches `tf.data` copies to the device early.
+
+    A loader that is not a data set of plain tensors without texts, or whose minibatches
+    several devices share, is returned as it is.
+    """
+    alone = trainer.ranks.size == 1 and not tf.distribute.has_strategy()
+    if (
+        trainer.devices == [cpu()]
+        or len(trainer.devices) > 1
+        or not alone
+        or not isinstance(loader, tf.data.Dataset)
+    ):
+        return loader
+    specs = tf.nest.flatten(loader.element_spec)
+    if not all(
+        isinstance(spec, tf.TensorSpec) and spec.dtype != tf.string for spec in specs
+    ):
+        return loader
+    return loader.apply(
+        tf.data.experimental.prefetch_to_device(trainer.devices[0], buffer_size=1)
+    )
+
+
 UNTRACEABLE = (TypeError, ValueError, LookupError, AttributeError, NotImplementedError)
 
 
@@ -2823,6 +2741,83 @@ def make_variables(trainer: Any, batch: Any) -> None:
         build_layers(trainer.model, batch)
         if not getattr(trainer.optim, "built", True):
             trainer.optim.build(trainer.model.trainable_variables)
+
+
+class SyntheticRegressionData(DataModule):
+    """Examples of y = Xw + b + noise; X has the shape (examples, len(w))."""
+
+    def __init__(
+        self,
+        w: tf.Tensor,
+        b: float,
+        noise: float = 0.01,
+        num_train: int = 1000,
+        num_val: int = 1000,
+        batch_size: int = 32,
+    ):
+        super().__init__()
+        self.save_hyperparameters()
+        n = num_train + num_val
+        self.X = tf.random.normal((n, len(w)))
+        self.y = self.X @ tf.reshape(w, (-1, 1)) + b + noise * tf.random.normal((n, 1))
+
+    def get_dataloader(self, train: bool) -> Iterable:
+        """Return minibatches of the first `num_train` examples, or the others."""
+        i = slice(0, self.num_train) if train else slice(self.num_train, None)
+        return self.get_tensorloader((self.X, self.y), train, i)
+
+
+class SGD(HyperParameters):
+    """Minibatch stochastic gradient descent."""
+
+    def __init__(self, lr: float):
+        self.save_hyperparameters()
+
+    def apply_gradients(self, grads_and_vars: Iterable) -> None:
+        """Move each variable against its gradient."""
+        for grad, param in grads_and_vars:
+            if grad is not None:
+                param.assign_sub(self.lr * grad)
+
+
+class LinearRegressionScratch(Module):
+    """Linear regression, written from scratch."""
+
+    def __init__(self, num_inputs: int, lr: float, sigma: float = 0.01):
+        super().__init__()
+        self.save_hyperparameters()
+        self.w = tf.keras.Variable(tf.random.normal((num_inputs, 1), stddev=sigma))
+        self.b = tf.keras.Variable(tf.zeros(1))
+
+    def forward(self, X: tf.Tensor) -> tf.Tensor:
+        """Return Xw + b, shape (examples, 1)."""
+        return X @ self.w + self.b
+
+    def loss(self, y_hat: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        """Return half the mean of the squared errors."""
+        return tf.reduce_mean((y_hat - y) ** 2 / 2)
+
+    def configure_optimizers(self) -> SGD:
+        """Return the optimizer: stochastic gradient descent with rate `lr`."""
+        return SGD(self.lr)
+
+
+class LinearRegression(Module):
+    """Linear regression with the framework's layer."""
+
+    def __init__(self, lr: float):
+        super().__init__()
+        self.save_hyperparameters()
+        initializer = tf.keras.initializers.RandomNormal(stddev=0.01)
+        self.net = tf.keras.layers.Dense(1, kernel_initializer=initializer)
+
+    def loss(self, y_hat: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        """Return the mean of the squared errors."""
+        return tf.keras.losses.MeanSquaredError()(y, y_hat)
+
+    def get_w_b(self) -> tuple:
+        """Return the weight, shape (inputs, 1), and the bias, shape (1,)."""
+        return self.get_weights()[0], self.get_weights()[1]
 
 
 def figure(name: str, **settings: Any) -> figures.Figure:
@@ -3641,4 +3636,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 466e2fe7e69d7a87, with the contents b9359f3a8f807b7d.
+# Generated from 87f9cd80720d1c89, with the contents 3306a4e685eaec2d.

@@ -196,6 +196,182 @@ sigmoid = torch.sigmoid
 batch_matmul = torch.bmm
 
 
+# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+def cpu() -> torch.device:
+    """Return the CPU."""
+    return torch.device("cpu")
+
+
+def accelerator() -> str:
+    """Return the kind of GPU that PyTorch was built for, such as 'cuda'."""
+    kind = torch.accelerator.current_accelerator()
+    return kind.type if kind else "cuda"
+
+
+def gpu(i: int = 0) -> torch.device:
+    """Return GPU number `i`, whether it exists or not."""
+    return torch.device(accelerator(), i)
+
+
+def num_gpus() -> int:
+    """Return the number of GPUs that PyTorch can use."""
+    return torch.accelerator.device_count()
+
+
+def try_gpu(i: int = 0) -> torch.device:
+    """Return GPU number `i` if it exists, otherwise the CPU."""
+    return gpu(i) if i < num_gpus() else cpu()
+
+
+def try_all_gpus() -> list[torch.device]:
+    """Return all GPUs, or [cpu()] if there is none."""
+    return [gpu(i) for i in range(num_gpus())] or [cpu()]
+
+
+def try_devices(n: int = 2) -> list[torch.device]:
+    """Return `n` devices: the GPUs first, then the CPU as often as needed."""
+    gpus = [gpu(i) for i in range(num_gpus())]
+    return (gpus + [cpu()] * n)[:n]
+
+
+def product_times(
+    n: int,
+    itemsize: int = 4,
+    cpu_rate: float = 7.168e12,
+    gpu_rate: float = 66.9e12,
+    link_bandwidth: float = 64e9,
+    memory_bandwidth: float = 3.35e12,
+    copy_latency: float = 10e-6,
+    launch_time: float = 14e-6,
+    num_products: int = 1,
+) -> tuple[float, float, float]:
+    """Return the seconds on the CPU, in the copies, and on the GPU.
+
+    Rates are in FLOP/s, bandwidths in B/s. Raises ValueError if a size, a rate or
+    a bandwidth is not positive, or if another argument is negative.
+    """
+    if min(n, itemsize, cpu_rate, gpu_rate, link_bandwidth, memory_bandwidth) <= 0:
+        raise ValueError("sizes, rates and bandwidths must be positive")
+    if min(copy_latency, launch_time, num_products) < 0:
+        raise ValueError("times and the number of products must not be negative")
+    operations, size = 2 * n**3, 3 * n**2 * itemsize
+    cpu = num_products * operations / cpu_rate
+    copies = 3 * copy_latency + size / link_bandwidth
+    product = max(operations / gpu_rate, size / memory_bandwidth)
+    return cpu, copies, num_products * (product + launch_time)
+
+
+# Defined in chapter_gpus/data-movement.md (sec_data_movement)
+def synchronize() -> None:
+    """Wait until all GPUs have finished the work in their queues."""
+    for i in range(num_gpus()):
+        torch.accelerator.synchronize(i)
+
+
+class Benchmark:
+    """Print how long a block takes, including its work on all devices.
+
+    Used as `with Benchmark('name') as b:`; afterwards `b.seconds` is the time.
+    """
+
+    def __init__(self, description: str = "Done"):
+        self.description, self.seconds = description, float("nan")
+
+    def __enter__(self) -> Benchmark:
+        synchronize()  # what was queued before is not part of the block
+        self.timer = Timer()
+        return self
+
+    def __exit__(self, error: type | None, *details: Any) -> None:
+        if error is None:
+            synchronize()
+            self.seconds = self.timer.stop()
+            print(f"{self.description}: {self.seconds:.4f} sec")
+
+
+def time_call(function: Callable, *args: Any, repeats: int = 5) -> float:
+    """Return the shortest time in seconds of several calls, including work on devices.
+
+    Makes one more call before the `repeats` calls that count. Raises ValueError if
+    `repeats` is less than 1.
+    """
+    if repeats < 1:
+        raise ValueError(f"repeats must be at least 1, not {repeats}")
+    times = []
+    for _ in range(repeats + 1):
+        synchronize()
+        timer = Timer()
+        result = function(*args)  # held, so that it can be waited for
+        synchronize()
+        times.append(timer.stop())
+        del result  # its memory is free for the next call
+    return min(times[1:])
+
+
+def queue_times(
+    num_steps: int,
+    fetch_every: int,
+    host_time: float,
+    device_time: float,
+    fetch_time: float,
+) -> tuple:
+    """Return the times of host work, waits and device work, and the end time.
+
+    The first three are lists of (start, end), in seconds. If `fetch_every` is 0,
+    nothing is fetched. Raises ValueError if an argument is negative.
+    """
+    if min(num_steps, fetch_every, host_time, device_time, fetch_time) < 0:
+        raise ValueError("the counts and the times of a queue must not be negative")
+    host, waits, device = [], [], []
+    now, free = 0.0, 0.0  # when the host and the device are free again
+    for step in range(1, num_steps + 1):
+        host.append((now, now + host_time))
+        now += host_time
+        device.append((max(now, free), max(now, free) + device_time))
+        free = device[-1][1]
+        if fetch_every and step % fetch_every == 0:
+            waits.append((now, free))
+            host.append((free, free + fetch_time))
+            now = free + fetch_time
+    return host, waits, device, max(now, free)
+
+
+def fit_copy(sizes: Sequence, times: Sequence) -> tuple[float, float]:
+    """Return the latency in seconds and the bandwidth in B/s of measured copies.
+
+    Fits times = latency + sizes / bandwidth, with the least relative errors;
+    otherwise the largest copies alone would decide where the line lies.
+    """
+    weights = 1 / np.asarray(times)
+    slope, latency = np.polyfit(sizes, times, 1, w=weights)
+    return float(latency), float(1 / slope)
+
+
+def copied_ahead(batches: Iterable, device: torch.device) -> Iterator:
+    """Yield minibatches on a GPU, each copied in a second stream."""
+    copies, steps = torch.cuda.Stream(device), torch.cuda.current_stream(device)
+    ready: list = []
+    for batch in batches:
+        steps.wait_stream(copies)  # the next step needs the copy made last
+        copies.wait_stream(steps)  # the next copy may reuse their memory
+        with torch.cuda.stream(copies):
+            ready.append(move_to(batch, device))
+        if len(ready) > 1:
+            yield ready.pop(0)
+    steps.wait_stream(copies)
+    yield from ready
+
+
+def in_background(batches: Iterable) -> Iterator:
+    """Yield the minibatches, while another thread gets the next one."""
+    source, end = iter(batches), object()
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        waiting = thread.submit(next, source, end)
+        while (batch := waiting.result()) is not end:
+            waiting = thread.submit(next, source, end)
+            yield batch
+
+
 # Defined in chapter_gpus/trainer.md (sec_trainer)
 class Module(nn.Module, HyperParameters):
     """The base class of models; a subclass defines `loss`, and `net` or `forward`."""
@@ -257,7 +433,6 @@ class Module(nn.Module, HyperParameters):
         mean[0] += ranks.part_weight * value
         mean[1] += ranks.part_weight
 
-    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def set_scratch_params_device(self, device: torch.device) -> None:
         """Move the tensors in plain attributes of the model to `device`, in place."""
         for tensor in scratch_tensors(self):
@@ -281,62 +456,6 @@ class Module(nn.Module, HyperParameters):
             print(type(layer).__name__, "output shape:\t", X.shape)
 
 
-class DataModule(HyperParameters):
-    """The base class of data; a subclass defines `get_dataloader`."""
-
-    def __init__(self, root: str = "../data", num_workers: int = 4):
-        self.save_hyperparameters()
-
-    def get_dataloader(self, train: bool) -> Iterable:
-        """Return the minibatches to train on, or to validate on."""
-        raise NotImplementedError("define get_dataloader")
-
-    def train_dataloader(self) -> Iterable:
-        """Return the minibatches to train on."""
-        return self.get_dataloader(train=True)
-
-    def val_dataloader(self) -> Iterable:
-        """Return the minibatches to validate on."""
-        return self.get_dataloader(train=False)
-
-    def get_tensorloader(
-        self, tensors: Sequence, train: bool, indices: slice = slice(0, None)
-    ) -> Iterable:
-        """Return minibatches of the examples `indices`, shuffled if `train`."""
-        dataset = SlicedDataset(*(a[indices] for a in tensors))
-        return torch.utils.data.DataLoader(
-            dataset,
-            self.batch_size,
-            shuffle=train,
-            collate_fn=tuple,
-            pin_memory=torch.cuda.is_available(),
-        )
-
-
-class SyntheticRegressionData(DataModule):
-    """Examples of y = Xw + b + noise; X has the shape (examples, len(w))."""
-
-    def __init__(
-        self,
-        w: torch.Tensor,
-        b: float,
-        noise: float = 0.01,
-        num_train: int = 1000,
-        num_val: int = 1000,
-        batch_size: int = 32,
-    ):
-        super().__init__()
-        self.save_hyperparameters()
-        n = num_train + num_val
-        self.X = torch.randn(n, len(w))
-        self.y = self.X @ w.reshape(-1, 1) + b + noise * torch.randn(n, 1)
-
-    def get_dataloader(self, train: bool) -> Iterable:
-        """Return minibatches of the first `num_train` examples, or the others."""
-        i = slice(0, self.num_train) if train else slice(self.num_train, None)
-        return self.get_tensorloader((self.X, self.y), train, i)
-
-
 class Trainer(HasSettings):
     """Trains a model.
 
@@ -348,7 +467,6 @@ class Trainer(HasSettings):
     last validation loss.
     """
 
-    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def __init__(
         self,
         max_epochs: int = 1,
@@ -372,7 +490,6 @@ class Trainer(HasSettings):
         self.train_dataloader = self.ranks.own_loader(self, train, True)
         self.val_dataloader = self.ranks.own_loader(self, val, False)
 
-    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def prepare_model(self, model: Module) -> None:
         """Get the model ready for training on the trainer's device."""
         model.trainer = self
@@ -381,7 +498,6 @@ class Trainer(HasSettings):
         model.set_scratch_params_device(self.device)
         self.model = model
 
-    # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
     def prepare_batch(self, batch: Any) -> Any:
         """Return a minibatch on the trainer's device, copied if it is elsewhere."""
         return move_to(batch, self.device)
@@ -502,40 +618,6 @@ class Trainer(HasSettings):
         nn.utils.clip_grad_norm_(params, grad_clip_val)
 
 
-Trainer.max_epochs = Setting(
-    "max_epochs",
-    1,
-    "The number of epochs",
-    "0, 1, 2, ...",
-    lambda value: is_count(value, 0),
-)
-
-Trainer.steps_per_epoch = Setting(
-    "steps_per_epoch",
-    None,
-    "The number of minibatches in an epoch of a stream or loader",
-    "None (all that there are) or 1, 2, ...",
-    lambda value: value is None or is_count(value),
-)
-
-Trainer.num_gpus = Setting(
-    "num_gpus",
-    0,
-    "The number of GPUs to train on, or 0 for the CPU",
-    "0, 1, 2, ...",
-    lambda value: is_count(value, 0),
-    fixed="set devices=d2l.try_devices(n)",
-)
-
-Trainer.gradient_clip_val = Setting(
-    "gradient_clip_val",
-    0,
-    "The upper limit for the joint norm of all gradients",
-    "0 (no limit) or a positive number",
-    is_limit,
-)
-
-
 class Callback:
     """Methods that the trainer calls; a subclass defines those that it needs."""
 
@@ -563,298 +645,13 @@ Trainer.callbacks = Setting(
     ),
 )
 
-
-class SGD(HyperParameters):
-    """Minibatch stochastic gradient descent."""
-
-    def __init__(self, params: Iterable, lr: float):
-        self.save_hyperparameters()
-
-    def step(self) -> None:
-        """Move each parameter against its gradient."""
-        for param in self.params:
-            if param.grad is not None:
-                param -= self.lr * param.grad
-
-    def zero_grad(self) -> None:
-        """Set the gradients to zero."""
-        for param in self.params:
-            if param.grad is not None:
-                param.grad.zero_()
-
-
-class LinearRegressionScratch(Module):
-    """Linear regression, written from scratch."""
-
-    def __init__(self, num_inputs: int, lr: float, sigma: float = 0.01):
-        super().__init__()
-        self.save_hyperparameters()
-        self.w = torch.normal(0, sigma, (num_inputs, 1), requires_grad=True)
-        self.b = torch.zeros(1, requires_grad=True)
-
-    def forward(self, X: torch.Tensor) -> torch.Tensor:
-        """Return Xw + b, shape (examples, 1)."""
-        return X @ self.w + self.b
-
-    def loss(self, y_hat: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """Return half the mean of the squared errors."""
-        return ((y_hat - y) ** 2 / 2).mean()
-
-    def configure_optimizers(self) -> SGD:
-        """Return the optimizer: stochastic gradient descent with rate `lr`."""
-        return SGD([self.w, self.b], self.lr)
-
-
-class LinearRegression(Module):
-    """Linear regression with the framework's layer."""
-
-    def __init__(self, lr: float):
-        super().__init__()
-        self.save_hyperparameters()
-        self.net = nn.LazyLinear(1)
-
-    def loss(self, y_hat: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """Return the mean of the squared errors."""
-        return F.mse_loss(y_hat, y)
-
-    def get_w_b(self) -> tuple:
-        """Return the weight, shape (1, inputs), and the bias, shape (1,)."""
-        return self.net.weight.data, self.net.bias.data
-
-
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
-def cpu() -> torch.device:
-    """Return the CPU."""
-    return torch.device("cpu")
-
-
-def accelerator() -> str:
-    """Return the kind of GPU that PyTorch was built for, such as 'cuda'."""
-    kind = torch.accelerator.current_accelerator()
-    return kind.type if kind else "cuda"
-
-
-def gpu(i: int = 0) -> torch.device:
-    """Return GPU number `i`, whether it exists or not."""
-    return torch.device(accelerator(), i)
-
-
-def num_gpus() -> int:
-    """Return the number of GPUs that PyTorch can use."""
-    return torch.accelerator.device_count()
-
-
-def try_gpu(i: int = 0) -> torch.device:
-    """Return GPU number `i` if it exists, otherwise the CPU."""
-    return gpu(i) if i < num_gpus() else cpu()
-
-
-def try_all_gpus() -> list[torch.device]:
-    """Return all GPUs, or [cpu()] if there is none."""
-    return [gpu(i) for i in range(num_gpus())] or [cpu()]
-
-
-def try_devices(n: int = 2) -> list[torch.device]:
-    """Return `n` devices: the GPUs first, then the CPU as often as needed."""
-    gpus = [gpu(i) for i in range(num_gpus())]
-    return (gpus + [cpu()] * n)[:n]
-
-
-def product_times(
-    n: int,
-    itemsize: int = 4,
-    cpu_rate: float = 7.168e12,
-    gpu_rate: float = 66.9e12,
-    link_bandwidth: float = 64e9,
-    memory_bandwidth: float = 3.35e12,
-    copy_latency: float = 10e-6,
-    launch_time: float = 14e-6,
-    num_products: int = 1,
-) -> tuple[float, float, float]:
-    """Return the seconds on the CPU, in the copies, and on the GPU.
-
-    Rates are in FLOP/s, bandwidths in B/s. Raises ValueError if a size, a rate or
-    a bandwidth is not positive, or if another argument is negative.
-    """
-    if min(n, itemsize, cpu_rate, gpu_rate, link_bandwidth, memory_bandwidth) <= 0:
-        raise ValueError("sizes, rates and bandwidths must be positive")
-    if min(copy_latency, launch_time, num_products) < 0:
-        raise ValueError("times and the number of products must not be negative")
-    operations, size = 2 * n**3, 3 * n**2 * itemsize
-    cpu = num_products * operations / cpu_rate
-    copies = 3 * copy_latency + size / link_bandwidth
-    product = max(operations / gpu_rate, size / memory_bandwidth)
-    return cpu, copies, num_products * (product + launch_time)
-
-
-def first_gpus(n: int) -> list:
-    """Return the first `n` GPUs, or all of them with a warning if there are fewer.
-
-    Raises ValueError if `n` is not a whole number or is negative.
-    """
-    if not isinstance(n, Integral) or n < 0:
-        raise ValueError(f"num_gpus must be 0, 1, 2, ..., not {n!r}")
-    if n > num_gpus():
-        found = f"only {num_gpus()} GPU(s)" if num_gpus() else "no GPU; using the CPU"
-        warnings.warn(f"num_gpus={n}, but this machine has {found}", stacklevel=3)
-    return [gpu(i) for i in range(min(n, num_gpus()))]
-
-
-def device_exists(device: Any) -> bool:
-    """Return whether `device` is one that this process can use."""
-    kind, number = getattr(device, "type", None), getattr(device, "index", 0) or 0
-    is_gpu = kind == accelerator() and number < num_gpus()
-    return isinstance(device, torch.device) and (kind in ("cpu", "meta") or is_gpu)
-
-
-def are_devices(values: Any) -> bool:
-    """Return whether a value is a list of one or more devices that exist."""
-    return (
-        isinstance(values, (list, tuple))
-        and len(values) > 0
-        and all(device_exists(value) for value in values)
-    )
-
-
-Trainer.devices = Setting(
-    "devices",
-    (),
-    "The devices to train on, in place of `num_gpus` GPUs",
-    "a list of devices that this process can use, such as `d2l.try_devices(2)`",
-    are_devices,
+Trainer.steps_per_epoch = Setting(
+    "steps_per_epoch",
+    None,
+    "The number of minibatches in an epoch of a stream or loader",
+    "None (all that there are) or 1, 2, ...",
+    lambda value: value is None or is_count(value),
 )
-
-Trainer.gpus = property(
-    lambda self: [d for d in self.devices if d in first_gpus(num_gpus())],
-    lambda self, gpus: setattr(self, "devices", gpus or [cpu()]),
-    doc="The GPUs among `devices`; an empty list on a CPU.",
-)
-
-Trainer.device = None
-
-
-def move_to(batch: Any, device: torch.device) -> Any:
-    """Return a tensor, or a tuple, list or dict of tensors, on `device`."""
-    if hasattr(batch, "to"):  # a tensor, or something that contains tensors
-        return batch.to(device, non_blocking=True)
-    if isinstance(batch, dict):
-        return {key: move_to(item, device) for key, item in batch.items()}
-    if isinstance(batch, (tuple, list)):
-        items = [move_to(item, device) for item in batch]
-        named = hasattr(batch, "_fields")  # a namedtuple
-        return type(batch)(*items) if named else type(batch)(items)
-    return batch
-
-
-# Defined in chapter_gpus/data-movement.md (sec_data_movement)
-def synchronize() -> None:
-    """Wait until all GPUs have finished the work in their queues."""
-    for i in range(num_gpus()):
-        torch.accelerator.synchronize(i)
-
-
-class Benchmark:
-    """Print how long a block takes, including its work on all devices.
-
-    Used as `with Benchmark('name') as b:`; afterwards `b.seconds` is the time.
-    """
-
-    def __init__(self, description: str = "Done"):
-        self.description, self.seconds = description, float("nan")
-
-    def __enter__(self) -> Benchmark:
-        synchronize()  # what was queued before is not part of the block
-        self.timer = Timer()
-        return self
-
-    def __exit__(self, error: type | None, *details: Any) -> None:
-        if error is None:
-            synchronize()
-            self.seconds = self.timer.stop()
-            print(f"{self.description}: {self.seconds:.4f} sec")
-
-
-def time_call(function: Callable, *args: Any, repeats: int = 5) -> float:
-    """Return the shortest time in seconds of several calls, including work on devices.
-
-    Makes one more call before the `repeats` calls that count. Raises ValueError if
-    `repeats` is less than 1.
-    """
-    if repeats < 1:
-        raise ValueError(f"repeats must be at least 1, not {repeats}")
-    times = []
-    for _ in range(repeats + 1):
-        synchronize()
-        timer = Timer()
-        result = function(*args)  # held, so that it can be waited for
-        synchronize()
-        times.append(timer.stop())
-        del result  # its memory is free for the next call
-    return min(times[1:])
-
-
-def queue_times(
-    num_steps: int,
-    fetch_every: int,
-    host_time: float,
-    device_time: float,
-    fetch_time: float,
-) -> tuple:
-    """Return the times of host work, waits and device work, and the end time.
-
-    The first three are lists of (start, end), in seconds. If `fetch_every` is 0,
-    nothing is fetched. Raises ValueError if an argument is negative.
-    """
-    if min(num_steps, fetch_every, host_time, device_time, fetch_time) < 0:
-        raise ValueError("the counts and the times of a queue must not be negative")
-    host, waits, device = [], [], []
-    now, free = 0.0, 0.0  # when the host and the device are free again
-    for step in range(1, num_steps + 1):
-        host.append((now, now + host_time))
-        now += host_time
-        device.append((max(now, free), max(now, free) + device_time))
-        free = device[-1][1]
-        if fetch_every and step % fetch_every == 0:
-            waits.append((now, free))
-            host.append((free, free + fetch_time))
-            now = free + fetch_time
-    return host, waits, device, max(now, free)
-
-
-def fit_copy(sizes: Sequence, times: Sequence) -> tuple[float, float]:
-    """Return the latency in seconds and the bandwidth in B/s of measured copies.
-
-    Fits times = latency + sizes / bandwidth, with the least relative errors;
-    otherwise the largest copies alone would decide where the line lies.
-    """
-    weights = 1 / np.asarray(times)
-    slope, latency = np.polyfit(sizes, times, 1, w=weights)
-    return float(latency), float(1 / slope)
-
-
-def copied_ahead(batches: Iterable, device: torch.device) -> Iterator:
-    """Yield minibatches on a GPU, each copied in a second stream."""
-    copies, steps = torch.cuda.Stream(device), torch.cuda.current_stream(device)
-    ready: list = []
-    for batch in batches:
-        steps.wait_stream(copies)  # the next step needs the copy made last
-        copies.wait_stream(steps)  # the next copy may reuse their memory
-        with torch.cuda.stream(copies):
-            ready.append(move_to(batch, device))
-        if len(ready) > 1:
-            yield ready.pop(0)
-    steps.wait_stream(copies)
-    yield from ready
-
-
-def in_background(batches: Iterable) -> Iterator:
-    """Yield the minibatches, while another thread gets the next one."""
-    source, end = iter(batches), object()
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        waiting = thread.submit(next, source, end)
-        while (batch := waiting.result()) is not end:
-            waiting = thread.submit(next, source, end)
-            yield batch
 
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
@@ -2445,6 +2242,91 @@ def add_to_class(Class: type) -> Callable:
     return register
 
 
+Trainer.max_epochs = Setting(
+    "max_epochs",
+    1,
+    "The number of epochs",
+    "0, 1, 2, ...",
+    lambda value: is_count(value, 0),
+)
+
+Trainer.num_gpus = Setting(
+    "num_gpus",
+    0,
+    "The number of GPUs to train on, or 0 for the CPU",
+    "0, 1, 2, ...",
+    lambda value: is_count(value, 0),
+    fixed="set devices=d2l.try_devices(n)",
+)
+
+Trainer.gradient_clip_val = Setting(
+    "gradient_clip_val",
+    0,
+    "The upper limit for the joint norm of all gradients",
+    "0 (no limit) or a positive number",
+    is_limit,
+)
+
+
+def first_gpus(n: int) -> list:
+    """Return the first `n` GPUs, or all of them with a warning if there are fewer.
+
+    Raises ValueError if `n` is not a whole number or is negative.
+    """
+    if not isinstance(n, Integral) or n < 0:
+        raise ValueError(f"num_gpus must be 0, 1, 2, ..., not {n!r}")
+    if n > num_gpus():
+        found = f"only {num_gpus()} GPU(s)" if num_gpus() else "no GPU; using the CPU"
+        warnings.warn(f"num_gpus={n}, but this machine has {found}", stacklevel=3)
+    return [gpu(i) for i in range(min(n, num_gpus()))]
+
+
+def device_exists(device: Any) -> bool:
+    """Return whether `device` is one that this process can use."""
+    kind, number = getattr(device, "type", None), getattr(device, "index", 0) or 0
+    is_gpu = kind == accelerator() and number < num_gpus()
+    return isinstance(device, torch.device) and (kind in ("cpu", "meta") or is_gpu)
+
+
+def are_devices(values: Any) -> bool:
+    """Return whether a value is a list of one or more devices that exist."""
+    return (
+        isinstance(values, (list, tuple))
+        and len(values) > 0
+        and all(device_exists(value) for value in values)
+    )
+
+
+Trainer.devices = Setting(
+    "devices",
+    (),
+    "The devices to train on, in place of `num_gpus` GPUs",
+    "a list of devices that this process can use, such as `d2l.try_devices(2)`",
+    are_devices,
+)
+
+Trainer.gpus = property(
+    lambda self: [d for d in self.devices if d in first_gpus(num_gpus())],
+    lambda self, gpus: setattr(self, "devices", gpus or [cpu()]),
+    doc="The GPUs among `devices`; an empty list on a CPU.",
+)
+
+Trainer.device = None
+
+
+def move_to(batch: Any, device: torch.device) -> Any:
+    """Return a tensor, or a tuple, list or dict of tensors, on `device`."""
+    if hasattr(batch, "to"):  # a tensor, or something that contains tensors
+        return batch.to(device, non_blocking=True)
+    if isinstance(batch, dict):
+        return {key: move_to(item, device) for key, item in batch.items()}
+    if isinstance(batch, (tuple, list)):
+        items = [move_to(item, device) for item in batch]
+        named = hasattr(batch, "_fields")  # a namedtuple
+        return type(batch)(*items) if named else type(batch)(items)
+    return batch
+
+
 def mean(values: Sequence) -> Any:
     """Return the mean of scalars, computed on their device."""
     if all(isinstance(value, torch.Tensor) for value in values):
@@ -2545,6 +2427,38 @@ def one_optimizer(model: Any) -> Any:
     return check_optimizer(optim, Optimizers.methods)
 
 
+class DataModule(HyperParameters):
+    """The base class of data; a subclass defines `get_dataloader`."""
+
+    def __init__(self, root: str = "../data", num_workers: int = 4):
+        self.save_hyperparameters()
+
+    def get_dataloader(self, train: bool) -> Iterable:
+        """Return the minibatches to train on, or to validate on."""
+        raise NotImplementedError("define get_dataloader")
+
+    def train_dataloader(self) -> Iterable:
+        """Return the minibatches to train on."""
+        return self.get_dataloader(train=True)
+
+    def val_dataloader(self) -> Iterable:
+        """Return the minibatches to validate on."""
+        return self.get_dataloader(train=False)
+
+    def get_tensorloader(
+        self, tensors: Sequence, train: bool, indices: slice = slice(0, None)
+    ) -> Iterable:
+        """Return minibatches of the examples `indices`, shuffled if `train`."""
+        dataset = SlicedDataset(*(a[indices] for a in tensors))
+        return torch.utils.data.DataLoader(
+            dataset,
+            self.batch_size,
+            shuffle=train,
+            collate_fn=tuple,
+            pin_memory=torch.cuda.is_available(),
+        )
+
+
 class SlicedDataset(torch.utils.data.TensorDataset):
     """Tensors from which a loader takes a minibatch in one piece."""
 
@@ -2552,6 +2466,88 @@ class SlicedDataset(torch.utils.data.TensorDataset):
         """Return the examples `indices` of each tensor."""
         rows = torch.tensor(indices)
         return tuple(a[rows] for a in self.tensors)
+
+
+class SyntheticRegressionData(DataModule):
+    """Examples of y = Xw + b + noise; X has the shape (examples, len(w))."""
+
+    def __init__(
+        self,
+        w: torch.Tensor,
+        b: float,
+        noise: float = 0.01,
+        num_train: int = 1000,
+        num_val: int = 1000,
+        batch_size: int = 32,
+    ):
+        super().__init__()
+        self.save_hyperparameters()
+        n = num_train + num_val
+        self.X = torch.randn(n, len(w))
+        self.y = self.X @ w.reshape(-1, 1) + b + noise * torch.randn(n, 1)
+
+    def get_dataloader(self, train: bool) -> Iterable:
+        """Return minibatches of the first `num_train` examples, or the others."""
+        i = slice(0, self.num_train) if train else slice(self.num_train, None)
+        return self.get_tensorloader((self.X, self.y), train, i)
+
+
+class SGD(HyperParameters):
+    """Minibatch stochastic gradient descent."""
+
+    def __init__(self, params: Iterable, lr: float):
+        self.save_hyperparameters()
+
+    def step(self) -> None:
+        """Move each parameter against its gradient."""
+        for param in self.params:
+            if param.grad is not None:
+                param -= self.lr * param.grad
+
+    def zero_grad(self) -> None:
+        """Set the gradients to zero."""
+        for param in self.params:
+            if param.grad is not None:
+                param.grad.zero_()
+
+
+class LinearRegressionScratch(Module):
+    """Linear regression, written from scratch."""
+
+    def __init__(self, num_inputs: int, lr: float, sigma: float = 0.01):
+        super().__init__()
+        self.save_hyperparameters()
+        self.w = torch.normal(0, sigma, (num_inputs, 1), requires_grad=True)
+        self.b = torch.zeros(1, requires_grad=True)
+
+    def forward(self, X: torch.Tensor) -> torch.Tensor:
+        """Return Xw + b, shape (examples, 1)."""
+        return X @ self.w + self.b
+
+    def loss(self, y_hat: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """Return half the mean of the squared errors."""
+        return ((y_hat - y) ** 2 / 2).mean()
+
+    def configure_optimizers(self) -> SGD:
+        """Return the optimizer: stochastic gradient descent with rate `lr`."""
+        return SGD([self.w, self.b], self.lr)
+
+
+class LinearRegression(Module):
+    """Linear regression with the framework's layer."""
+
+    def __init__(self, lr: float):
+        super().__init__()
+        self.save_hyperparameters()
+        self.net = nn.LazyLinear(1)
+
+    def loss(self, y_hat: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """Return the mean of the squared errors."""
+        return F.mse_loss(y_hat, y)
+
+    def get_w_b(self) -> tuple:
+        """Return the weight, shape (1, inputs), and the bias, shape (1,)."""
+        return self.net.weight.data, self.net.bias.data
 
 
 def figure(name: str, **settings: Any) -> figures.Figure:
@@ -3690,4 +3686,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 591f0717cae3822f, with the contents 3ce6487a498e3204.
+# Generated from 044eacf536817151, with the contents ee46ae3a72b9b2c3.

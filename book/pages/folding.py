@@ -1,6 +1,7 @@
 """Finds the part of a cell that a page folds, and a title for it.
 
-What a cell saves to the library is folded, without the code below it that uses it.
+What a cell saves to the library is folded, without the code below it that uses it,
+unless the cell is marked `.open`.
 A cell that is marked `.folded` begins with imports, which are folded without the code
 below them, or with definitions, which are folded without the calls below them. If it
 begins otherwise, or if there are loops below its definitions, all code is folded.
@@ -24,7 +25,9 @@ def pieces(cell: Cell) -> list[tuple[str, str, bool]]:
 
     A piece without a title is not folded.
     """
-    folded, rest = map(without_marks, split(cell.code, "folded" in cell.classes))
+    is_open = "open" in cell.classes
+    parts = ("", cell.code) if is_open else split(cell.code, "folded" in cell.classes)
+    folded, rest = map(without_marks, parts)
     if not folded:
         return [(rest, "", False)] if rest.strip() else []
     return [(folded, title(folded), bool(rest)), *([(rest, "", False)] if rest else [])]

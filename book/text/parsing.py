@@ -42,15 +42,8 @@ EQUATION_END = re.compile(r"\$\$(?:(?:\*\*|~~)[\])])?[ \t]*")
 CAPTION = re.compile(r":(?!\w+:`)[ \t]*(\S.*)", re.DOTALL)
 TAB_LINE = re.compile(r"%%tab[ \t]+([^\n]*?)[ \t]*(?:\n|$)")
 ATTRIBUTE = re.compile(r"""\.([\w-]+)|([\w-]+)=("[^"]*"|'[^']*'|[^\s}]+)""")
-CELL_CLASSES = {
-    "python",
-    "input",
-    "varies",
-    "predict",
-    "folded",
-    "off-slides",
-    "notebook",
-}
+CELL_CLASSES = {"python", "input", "varies", "predict", "notebook"}
+CELL_CLASSES |= {"folded", "open", "off-slides"}
 DEFINITION = re.compile(r"\[(?![*~])[^\]\n]+\]:[ \t]")
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):|//", re.IGNORECASE)

@@ -116,7 +116,7 @@ def test_pictures_and_formulas_of_a_solution_are_shown(open_page: Visitor):
 def test_references_of_a_solution_lead_to_the_right_places(open_page: Visitor):
     page = open_page(f"{SECTION}?tab={OTHER}")
     solution = open_solution(page, 3)
-    here = solution.locator("a", has_text="Section 3").first
+    here = solution.locator("a", has_text="Section 2").first
     assert here.get_attribute("href") == "#sec-use-gpu"
     cited = solution.locator("a", has_text="NVIDIA").first
     cited.focus()
@@ -131,7 +131,7 @@ def test_references_of_a_solution_lead_to_the_right_places(open_page: Visitor):
 def test_a_reference_of_a_solution_has_a_preview(open_page: Visitor):
     page = open_page(SECTION)
     solution = open_solution(page, 2)
-    solution.locator("a", has_text="Fig. 3").first.hover()
+    solution.locator("a", has_text="Fig. 2").first.hover()
     expect(page.locator("#preview img")).to_be_visible()
 
 

@@ -48,7 +48,7 @@ def test_the_list_of_notebooks_leads_to_each(server, browser):
     page.get_by_role("link", name="All notebooks").click()
     contents = page.locator(".jp-MarkdownViewer")
     expect(contents.get_by_role("link").first).to_contain_text("1 Your First Hour on a")
-    contents.get_by_role("link", name="3 Using GPUs").click()
+    contents.get_by_role("link", name="2 Using GPUs").click()
     second = page.get_by_role("tab", name="use-gpu.ipynb")
     expect(second).to_have_attribute("aria-selected", "true", timeout=60_000)
     page.close()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from book.pages.folding import split, title
+from book.pages.folding import pieces, split, title
 from book.records import fingerprint, store
 from book.text.book import Book
 
@@ -89,6 +89,18 @@ def test_what_a_cell_saves_is_folded_without_what_follows(
     assert split(code, is_marked=False) == wanted
     if wanted[0]:
         assert split(code, is_marked=True) == wanted
+
+
+@pytest.mark.parametrize("mark, is_folded", [("", True), (" .open", False)])
+def test_what_a_cell_saves_stays_in_sight_if_it_is_marked_as_open(
+    make_book: Make, mark: str, is_folded: bool
+):
+    text = f"# One\n\n```{{.python .input{mark}}}\n%%tab all\n{SAVED}\n```\n"
+    book = make_book(one=text)
+    (cell,) = book.cells(book.section("one"), "jax")
+    ((code, title, _),) = pieces(cell)
+    assert "@save" not in code and code.startswith("def two():")
+    assert bool(title) == is_folded
 
 
 def test_a_method_is_named_after_its_class():
