@@ -3834,4 +3834,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from a192982b637ff7a1, with the contents aea1a056ea1dc9cd.
+# Generated from eb30486049859df1, with the contents aea1a056ea1dc9cd.
