@@ -3831,4 +3831,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 5efe11bee1dadc30, with the contents 347b7bcdfefb7080.
+# Generated from f4403fbf785e5e2e, with the contents 347b7bcdfefb7080.

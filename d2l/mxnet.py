@@ -3456,4 +3456,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from f73c6c19df97f5e7, with the contents 68ce47c249e48a56.
+# Generated from 5f5db7c7695e3d47, with the contents 68ce47c249e48a56.

@@ -3636,4 +3636,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 87f9cd80720d1c89, with the contents 3306a4e685eaec2d.
+# Generated from e1f976542d7d7b2d, with the contents 3306a4e685eaec2d.

@@ -3686,4 +3686,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 044eacf536817151, with the contents ee46ae3a72b9b2c3.
+# Generated from 27942d1b56787d28, with the contents ee46ae3a72b9b2c3.
