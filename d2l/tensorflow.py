@@ -71,6 +71,7 @@ from d2l.report import (
 from d2l.settings import (
     HasSettings,
     HyperParameters,
+    LowerBound,
     Setting,
     apply_settings,
     check_batch,
@@ -3355,6 +3356,132 @@ class MLP(Classifier):
         )
 
 
+def residual_blocks(block: Callable) -> list:
+    """Return the eight blocks of ResNet-18.
+
+    `block` makes one of its channels, whether a convolution of a single pixel is
+    beside it, and its strides.
+    """
+    return [
+        block(64 * 2 ** (i // 2), i in (2, 4, 6), 1 + (i in (2, 4, 6)))
+        for i in range(8)
+    ]
+
+
+class Residual(tf.keras.layers.Layer):
+    """Two convolutions, and their input added to their output."""
+
+    def __init__(self, num_channels: int, use_1x1conv: bool = False, strides: int = 1):
+        super().__init__()
+        layers = tf.keras.layers
+        self.body = tf.keras.Sequential(
+            [
+                layers.Conv2D(num_channels, 3, strides, "same"),
+                layers.BatchNormalization(),
+                layers.ReLU(),
+                layers.Conv2D(num_channels, 3, 1, "same"),
+                layers.BatchNormalization(),
+            ]
+        )
+        self.side = (
+            layers.Conv2D(num_channels, 1, strides)
+            if use_1x1conv
+            else layers.Identity()
+        )
+
+    def call(self, X: tf.Tensor, training: bool | None = None) -> tf.Tensor:
+        """Return the output, of shape (examples, height, width, channels)."""
+        return tf.nn.relu(self.body(X, training=training) + self.side(X))
+
+
+class ResNet18(Classifier):
+    """ResNet-18; with `checkpointing`, its blocks are computed twice."""
+
+    def __init__(
+        self, lr: float = 0.1, num_classes: int = 10, checkpointing: bool = False
+    ):
+        super().__init__()
+        self.save_hyperparameters()
+        layers, blocks = tf.keras.layers, residual_blocks(Residual)
+        self.net = tf.keras.Sequential(
+            [
+                layers.Conv2D(64, 7, 2, "same"),
+                layers.BatchNormalization(),
+                layers.ReLU(),
+                layers.MaxPool2D(3, 2, "same"),
+                *(map(Recompute, blocks) if checkpointing else blocks),
+                layers.GlobalAvgPool2D(),
+                layers.Dense(num_classes),
+            ]
+        )
+
+
+def image_batch(batch_size: int) -> tuple:
+    """Return images of 96 x 96 pixels and labels, without data."""
+    return (
+        tf.TensorSpec((batch_size, 96, 96, 1)),
+        tf.TensorSpec((batch_size,), tf.int32),
+    )
+
+
+@functools.cache
+def resnet18_operations(
+    batch_size: int = 128, train: bool = True, checkpointing: bool = False
+) -> list[Operation]:
+    """Return the operations of a step of ResNet-18, or of a forward pass."""
+    with tf.Graph().as_default():  # variables without memory
+        model, batch = ResNet18(checkpointing=checkpointing), image_batch(batch_size)
+        if train:
+            return list(graph_operations(trace_step(model, batch).graph))
+        return list_operations(lambda X: model(X, training=False), batch[0])
+
+
+def card_machine(card: str, bits: int = 32, usual: bool = False) -> Machine:
+    """Return a card as a machine for values of 16 or 32 bits."""
+    from d2l import expectations
+
+    data = card_data(card)
+    peak = 1e12 * (data["tensor16"] if bits == 16 else data.get("tf32", data["fp32"]))
+    rate = expectations.product_rate(card, peak, bits) if usual else peak
+    share = expectations.BANDWIDTH_SHARE if usual else 1
+    return Machine(
+        card, {"float32": rate}, 1e9 * share * data["bandwidth"], expectations.CALL
+    )
+
+
+def resnet18_seconds(machine: Machine, operations: Iterable, bits: int = 32) -> float:
+    """Return the seconds of operations, counted in 32 bits, if values have `bits`."""
+    return machine.predict(
+        op._replace(nbytes=op.nbytes * bits / 32, dtype="float32") for op in operations
+    )
+
+
+def resnet18_bound(card: str, bits: int = 32) -> float:
+    """Return the seconds that the products of a step take at least."""
+    products = (op for op in resnet18_operations() if op.flops)
+    return resnet18_seconds(card_machine(card, bits), products, bits)
+
+
+def resnet18_expected(card: str, bits: int = 32) -> float:
+    """Return the seconds of a step whose operations are called one by one."""
+    machine = card_machine(card, bits, usual=True)
+    return resnet18_seconds(machine, resnet18_operations(), bits)
+
+
+def by_card(answer: Callable) -> str:
+    """Return the answers of a function of a card, for three cards."""
+    return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
+
+
+@functools.cache
+def resnet18_memory(batch_size: int = 128, checkpointing: bool = False) -> StepMemory:
+    """Return the bytes of a step by role, without scratch memory of convolutions."""
+    with warnings.catch_warnings(action="ignore", category=LowerBound):
+        return predict_memory(
+            ResNet18(checkpointing=checkpointing), image_batch(batch_size)
+        )
+
+
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def rank_environment(rank: int, ports: Sequence) -> dict[str, str]:
     """Return the environment of a rank, which computes on the CPU."""
@@ -3641,4 +3768,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 466e2fe7e69d7a87, with the contents b9359f3a8f807b7d.
+# Generated from 6ce82997a6273ea3, with the contents 25bf3a468819021e.
