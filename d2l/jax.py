@@ -114,11 +114,13 @@ from d2l.storage import (
     writing,
 )
 from d2l.tables import (
+    LEFT,
     SHAPES,
     Collective,
     Plan,
     cache_bytes,
     card_data,
+    card_memory,
     cited,
     cited_rows,
     count_instructions,
@@ -149,13 +151,16 @@ __all__ = [
     "occupancy", "pipeline_order", "pipeline_times", "plan_memory", "plot",
     "plot_ladder", "plot_trace", "predict_memory", "product_times",
     "publish_checkpoint", "queue_times", "rank_environment", "read_arrays",
-    "read_collectives", "remedy", "rental_costs", "rental_offers", "ring_time",
-    "run_kernel", "scaling_efficiency", "schedule_buckets", "serve", "set_axes",
-    "set_figsize", "show_error", "show_images", "sight_problems", "square_product",
-    "step_needs", "stored_collectives", "stored_plans", "stored_turns", "synchronize",
-    "time_call", "time_in_turn", "try_all_gpus", "try_devices", "try_gpu",
-    "turn_clocks", "use_svg_display", "verdict", "visible_gpus", "wave_efficiency",
-    "write_arrays"
+    "read_collectives", "remedy", "rental_costs", "rental_offers", "resnet18_adapters",
+    "resnet18_calls", "resnet18_checkpointing", "resnet18_copy", "resnet18_epoch",
+    "resnet18_fits", "resnet18_freight", "resnet18_intensity", "resnet18_products",
+    "resnet18_roles", "resnet18_speedup", "resnet18_traffic", "resnet18_waves",
+    "ring_time", "run_kernel", "scaling_efficiency", "schedule_buckets", "serve",
+    "set_axes", "set_figsize", "show_error", "show_images", "sight_problems",
+    "square_product", "step_needs", "stored_collectives", "stored_plans",
+    "stored_turns", "synchronize", "time_call", "time_in_turn", "try_all_gpus",
+    "try_devices", "try_gpu", "turn_clocks", "use_svg_display", "verdict",
+    "visible_gpus", "wave_efficiency", "write_arrays"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -191,6 +196,17 @@ concat = jnp.concatenate
 stack = jnp.stack
 abs = jnp.abs
 eye = jnp.eye
+
+
+# Defined in chapter_gpus/first-hour.md (sec_gpu_first_hour)
+def resnet18_freight() -> str:
+    """Return the FLOPs of a step, and the bytes of the minibatch that it loads."""
+    flops = sum(op.flops for op in resnet18_operations())
+    freight = resnet18_memory().batch
+    return (
+        f"{flops / 1e9:.0f} GFLOP for {freight / 1e6:.1f} MB, "
+        f"{flops / freight:,.0f} for each byte"
+    )
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -680,6 +696,17 @@ class LinearRegression(Module):
         return net["kernel"], net["bias"]
 
 
+def resnet18_traffic(num_images: int = 60000) -> str:
+    """Return the minibatches of an epoch, and the bytes that `fit` moves."""
+    data, size = DataModule(), resnet18_memory()
+    data.batch_size = 128
+    steps = len(data.get_tensorloader([jnp.ones((num_images, 1))], train=True))
+    return (
+        f"{steps} minibatches, {size.weights / 1e6:.0f} MB once and "
+        f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
+    )
+
+
 # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
 def cpu() -> jax.Device:
     """Return this process's first CPU device; RuntimeError if JAX has none."""
@@ -811,6 +838,24 @@ def move_to(batch: Any, device: jax.Device) -> Any:
     return jax.tree_util.tree_map(move, batch)
 
 
+def resnet18_speedup(batch_size: int, cpu_rate: float = 7.168e12) -> str:
+    """Return how many times as fast as a CPU three cards take a step."""
+    operations = resnet18_operations(batch_size)
+    flops = sum(op.flops for op in operations)
+
+    def seconds(machine, rate):
+        return max(flops / rate, machine.overhead * len(operations))
+
+    def answer(card):
+        machine = card_machine(card)
+        cpu, gpu = (
+            seconds(machine, rate) for rate in (cpu_rate, machine.rates["float32"])
+        )
+        return f"{cpu / gpu:.1f}"
+
+    return by_card(answer)
+
+
 # Defined in chapter_gpus/data-movement.md (sec_data_movement)
 def synchronize() -> None:
     """Wait until all arrays that the program holds have their values."""
@@ -906,6 +951,17 @@ def in_background(batches: Iterable) -> Iterator:
         while (batch := waiting.result()) is not end:
             waiting = thread.submit(next, source, end)
             yield batch
+
+
+def resnet18_copy(latency: float = 10e-6) -> str:
+    """Return how long three cards copy a minibatch, and the share of a step."""
+
+    def answer(card):
+        link = 1e9 * card_data(card)["pcie"]
+        seconds = latency + resnet18_memory().batch / link
+        return f"{1e3 * seconds:.2f} ms ({seconds / resnet18_bound(card):.0%})"
+
+    return by_card(answer)
 
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
@@ -1046,6 +1102,16 @@ def chunked_loss(
 
     chunk = -(-len(y) // num_chunks)
     return jax.lax.map(loss, (X, y), batch_size=chunk).mean()
+
+
+def resnet18_roles() -> str:
+    """Return the peak of a step, and the bytes of each role."""
+    size = {
+        role: f"{nbytes / 2**20:.0f}"
+        for role, nbytes in resnet18_memory()._asdict().items()
+    }
+    peak = size.pop("peak")
+    return f"peak {peak} MiB: " + ", ".join(map(" ".join, size.items()))
 
 
 # Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
@@ -1275,6 +1341,16 @@ def language_model_plan(
     )
 
 
+def resnet18_fits(batch_size: int = 1024) -> str:
+    """Return the bytes of a large step, and whether three cards hold it."""
+    peak = resnet18_memory(batch_size).peak
+
+    def fits(card):
+        return "yes" if peak <= (1 - LEFT) * card_memory(card) else "no"
+
+    return f"{peak / 1e9:.1f} GB; {by_card(fits)}"
+
+
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 class Block:
     """A block of memory; each piece is cut from the first gap that fits."""
@@ -1381,6 +1457,30 @@ def compute_in(
     params = convert(variables["params"], dtype, before=1 / scale)
     result = function({**variables, "params": params}, *convert(args, dtype), **options)
     return convert(result, jnp.float32, after=scale)
+
+
+def resnet18_checkpointing() -> str:
+    """Return activations and FLOPs of a step without and with checkpointing."""
+    kept = [resnet18_activations(twice) for twice in (False, True)]
+    flops = [
+        sum(op.flops for op in resnet18_operations(128, True, twice))
+        for twice in (False, True)
+    ]
+    return (
+        f"activations {kept[0] / 2**20:.0f} MiB, then {kept[1] / 2**20:.0f}, "
+        f"for {flops[1] / flops[0]:.2f} times the FLOPs"
+    )
+
+
+# Defined in chapter_gpus/fine-tuning.md (sec_gpu_fine_tuning)
+def resnet18_adapters() -> str:
+    """Return the bytes that training no parameter at all would save."""
+    size = resnet18_memory()
+    saved = size.gradients + size.optimizer
+    return (
+        f"at most {saved / 2**20:.0f} of {size.peak / 2**20:.0f} MiB, "
+        f"{saved / size.peak:.0%}"
+    )
 
 
 # Defined in chapter_gpus/performance.md (sec_gpu_performance)
@@ -1577,8 +1677,28 @@ def keep_freed_memory() -> None:
         library.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD: return nothing
 
 
+def resnet18_intensity() -> str:
+    """Return the FLOPs per byte of a step, and the ridges of three cards."""
+    operations = resnet18_operations()
+    flops, nbytes = (
+        sum(column) for column in zip(*((op.flops, op.nbytes) for op in operations))
+    )
+    ridges = by_card(lambda card: f"{card_machine(card).ridge():.0f}")
+    return f"{flops / nbytes:.0f} FLOPs per byte; ridges {ridges}"
+
+
 # Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
 Operation = namedtuple("Operation", "name flops nbytes dtype")
+
+
+def resnet18_calls() -> str:
+    """Return the time of the calls of a step, and of its products on three cards."""
+    calls, each = len(resnet18_operations()), card_machine("T4").overhead
+    work = by_card(lambda card: f"{1e3 * resnet18_bound(card):.1f} ms")
+    return (
+        f"{calls} times {1e6 * each:.1f} µs, {1e3 * calls * each:.1f} ms; "
+        f"products {work}"
+    )
 
 
 # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
@@ -1681,6 +1801,17 @@ class MFU(Callback):
         name = jnp.dtype(trainer.precision).name
         mfu = rate / self.machine.rates[name]
         trainer.model.board.draw(trainer.epoch + 1, mfu, "mfu")
+
+
+def resnet18_epoch(bits: int) -> str:
+    """Return the seconds of an epoch on three cards: a bound, and what to expect."""
+    steps = 60000 / 128
+
+    def answer(card):
+        bound, expected = resnet18_bound(card, bits), resnet18_expected(card, bits)
+        return f"{steps * bound:.1f} to {steps * expected:.1f} s"
+
+    return by_card(answer)
 
 
 # Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
@@ -1904,6 +2035,16 @@ def block_places(shape: tuple, spec: Any, program: tuple) -> np.ndarray:
     return np.where(inside, places, -1).squeeze(squeezed)
 
 
+def resnet18_waves(batch_size: int = 128) -> str:
+    """Return the busy share of the SMs of three cards in the last convolutions."""
+    programs = -(-batch_size * 3 * 3 // 128) * (512 // 128)
+
+    def busy(card):
+        return f"{wave_efficiency(programs, int(card_data(card)['cores'])):.0%}"
+
+    return f"{programs} programs; {by_card(busy)}"
+
+
 # Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
 def occupancy(
     limits: GPULimits, num_warps: int, registers: int, shared: int = 0, columns: int = 0
@@ -1924,6 +2065,17 @@ def occupancy(
     if columns:
         blocks = min(blocks, 512 // columns)
     return blocks * num_warps / limits.warps
+
+
+def resnet18_products() -> str:
+    """Return the share of products in a step: of operations and of bytes."""
+    operations = resnet18_operations()
+    products = [op for op in operations if op.flops]
+    nbytes = [sum(op.nbytes for op in ops) for ops in (products, operations)]
+    return (
+        f"{len(products)} of {len(operations)} operations; "
+        f"{nbytes[0] / 1e9:.1f} of {nbytes[1] / 1e9:.1f} GB"
+    )
 
 
 # Defined in chapter_gpus/inference.md (sec_gpu_inference)
@@ -2150,6 +2302,17 @@ def serve(
                 times[i].append(now)
         running = [i for i in running if len(times[i]) < requests[i].length]
     return times
+
+
+def resnet18_images(batch_size: int) -> str:
+    """Return the images per second that three cards classify at most."""
+    operations = resnet18_operations(batch_size, train=False)
+
+    def answer(card):
+        seconds = resnet18_seconds(card_machine(card), operations)
+        return f"{batch_size / seconds:,.0f}"
+
+    return by_card(answer)
 
 
 # Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
@@ -3692,15 +3855,29 @@ def image_batch(batch_size: int) -> tuple:
 def resnet18_operations(
     batch_size: int = 128, train: bool = True, checkpointing: bool = False
 ) -> list[Operation]:
-    """Return the operations of a step of ResNet-18, or of a forward pass."""
+    """Return the operations of a step of ResNet-18, or of a forward pass.
+
+    The compiler fuses all but the products, in a step into one operation here.
+    """
     batch = image_batch(batch_size)
     trainer = shape_trainer(ResNet18(checkpointing=checkpointing))
     state = state_shapes(trainer, batch)
-    if train:
-        return list_operations(trainer.train_step, state, batch)
-    trainer.model.training = False
-    variables = {"params": state.params, "batch_stats": state.batch_stats}
-    return list_operations(partial(state.apply_fn, variables), batch[0])
+    if not train:
+        trainer.model.training = False
+        variables = {"params": state.params, "batch_stats": state.batch_stats}
+        counted = list_operations(partial(state.apply_fn, variables), batch[0])
+        return [op for op in counted if op.flops]
+    from d2l import expectations
+
+    kept = resnet18_activations(checkpointing) * batch_size / 128
+    counted = list_operations(trainer.train_step, state, batch)
+    return [
+        *(op for op in counted if op.flops),
+        Operation("fused", 0, expectations.PASSES * kept, "float32"),
+    ]
+
+
+LAUNCH = "KERNEL_TIME"
 
 
 def card_machine(card: str, bits: int = 32, usual: bool = False) -> Machine:
@@ -3712,7 +3889,10 @@ def card_machine(card: str, bits: int = 32, usual: bool = False) -> Machine:
     rate = expectations.product_rate(card, peak, bits) if usual else peak
     share = expectations.BANDWIDTH_SHARE if usual else 1
     return Machine(
-        card, {"float32": rate}, 1e9 * share * data["bandwidth"], expectations.CALL
+        card,
+        {"float32": rate},
+        1e9 * share * data["bandwidth"],
+        getattr(expectations, LAUNCH),
     )
 
 
@@ -3725,8 +3905,10 @@ def resnet18_seconds(machine: Machine, operations: Iterable, bits: int = 32) -> 
 
 def resnet18_bound(card: str, bits: int = 32) -> float:
     """Return the seconds that the products of a step take at least."""
+    machine = card_machine(card, bits)
+    machine.overhead = 0
     products = (op for op in resnet18_operations() if op.flops)
-    return resnet18_seconds(card_machine(card, bits), products, bits)
+    return resnet18_seconds(machine, products, bits)
 
 
 def resnet18_expected(card: str, bits: int = 32) -> float:
@@ -3741,12 +3923,18 @@ def by_card(answer: Callable) -> str:
 
 
 @functools.cache
-def resnet18_memory(batch_size: int = 128, checkpointing: bool = False) -> StepMemory:
+def resnet18_memory(batch_size: int = 128) -> StepMemory:
     """Return the bytes of a step by role, without scratch memory of convolutions."""
     with warnings.catch_warnings(action="ignore", category=LowerBound):
-        return predict_memory(
-            ResNet18(checkpointing=checkpointing), image_batch(batch_size)
-        )
+        return predict_memory(ResNet18(), image_batch(batch_size))
+
+
+@functools.cache
+def resnet18_activations(checkpointing: bool) -> int:
+    """Return the bytes that a step keeps for its backward pass."""
+    trainer = shape_trainer(ResNet18(checkpointing=checkpointing))
+    state = state_shapes(trainer, image_batch(128))
+    return nbytes(step_activations(trainer.model, state, image_batch(128)))
 
 
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -3959,4 +4147,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 2cb875a3d6ca4951, with the contents b7057c76d1482f1e.
+# Generated from 996f5589f99589d8, with the contents 8080e46210c2d736.
