@@ -120,10 +120,12 @@ from d2l.storage import (
     writing,
 )
 from d2l.tables import (
+    LEFT,
     SHAPES,
     Collective,
     cache_bytes,
     card_data,
+    card_memory,
     cited,
     cited_rows,
     count_instructions,
@@ -152,12 +154,16 @@ __all__ = [
     "nbytes", "nn_Module", "num_gpus", "numpy", "nvidia_smi", "occupancy",
     "pipeline_order", "pipeline_times", "plot", "plot_ladder", "plot_trace",
     "predict_memory", "product_times", "publish_checkpoint", "queue_times", "remedy",
-    "rental_costs", "rental_offers", "ring_time", "run_kernel", "scaling_efficiency",
-    "schedule_buckets", "scratch_tensors", "serve", "set_axes", "set_figsize",
-    "show_error", "show_images", "sight_problems", "square_product", "step_needs",
-    "stored_collectives", "stored_plans", "stored_turns", "synchronize", "time_call",
-    "time_in_turn", "triton_code", "try_all_gpus", "try_devices", "try_gpu",
-    "turn_clocks", "use_svg_display", "verdict", "visible_gpus", "wave_efficiency"
+    "rental_costs", "rental_offers", "resnet18_adapters", "resnet18_calls",
+    "resnet18_checkpointing", "resnet18_copy", "resnet18_epoch", "resnet18_fits",
+    "resnet18_freight", "resnet18_intensity", "resnet18_products", "resnet18_roles",
+    "resnet18_speedup", "resnet18_traffic", "resnet18_waves", "ring_time", "run_kernel",
+    "scaling_efficiency", "schedule_buckets", "scratch_tensors", "serve", "set_axes",
+    "set_figsize", "show_error", "show_images", "sight_problems", "square_product",
+    "step_needs", "stored_collectives", "stored_plans", "stored_turns", "synchronize",
+    "time_call", "time_in_turn", "triton_code", "try_all_gpus", "try_devices",
+    "try_gpu", "turn_clocks", "use_svg_display", "verdict", "visible_gpus",
+    "wave_efficiency"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -194,6 +200,17 @@ abs = torch.abs
 eye = torch.eye
 sigmoid = torch.sigmoid
 batch_matmul = torch.bmm
+
+
+# Defined in chapter_gpus/first-hour.md (sec_gpu_first_hour)
+def resnet18_freight() -> str:
+    """Return the FLOPs of a step, and the bytes of the minibatch that it loads."""
+    flops = sum(op.flops for op in resnet18_operations())
+    freight = resnet18_memory().batch
+    return (
+        f"{flops / 1e9:.0f} GFLOP for {freight / 1e6:.1f} MB, "
+        f"{flops / freight:,.0f} for each byte"
+    )
 
 
 # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
@@ -259,6 +276,24 @@ def product_times(
     copies = 3 * copy_latency + size / link_bandwidth
     product = max(operations / gpu_rate, size / memory_bandwidth)
     return cpu, copies, num_products * (product + launch_time)
+
+
+def resnet18_speedup(batch_size: int, cpu_rate: float = 7.168e12) -> str:
+    """Return how many times as fast as a CPU three cards take a step."""
+    operations = resnet18_operations(batch_size)
+    flops = sum(op.flops for op in operations)
+
+    def seconds(machine, rate):
+        return max(flops / rate, machine.overhead * len(operations))
+
+    def answer(card):
+        machine = card_machine(card)
+        cpu, gpu = (
+            seconds(machine, rate) for rate in (cpu_rate, machine.rates["float32"])
+        )
+        return f"{cpu / gpu:.1f}"
+
+    return by_card(answer)
 
 
 # Defined in chapter_gpus/data-movement.md (sec_data_movement)
@@ -370,6 +405,17 @@ def in_background(batches: Iterable) -> Iterator:
         while (batch := waiting.result()) is not end:
             waiting = thread.submit(next, source, end)
             yield batch
+
+
+def resnet18_copy(latency: float = 10e-6) -> str:
+    """Return how long three cards copy a minibatch, and the share of a step."""
+
+    def answer(card):
+        link = 1e9 * card_data(card)["pcie"]
+        seconds = latency + resnet18_memory().batch / link
+        return f"{1e3 * seconds:.2f} ms ({seconds / resnet18_bound(card):.0%})"
+
+    return by_card(answer)
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -654,6 +700,17 @@ Trainer.steps_per_epoch = Setting(
 )
 
 
+def resnet18_traffic(num_images: int = 60000) -> str:
+    """Return the minibatches of an epoch, and the bytes that `fit` moves."""
+    data, size = DataModule(), resnet18_memory()
+    data.batch_size = 128
+    steps = len(data.get_tensorloader([torch.ones((num_images, 1))], train=True))
+    return (
+        f"{steps} minibatches, {size.weights / 1e6:.0f} MB once and "
+        f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
+    )
+
+
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
 class DeepMLP(Module):
     """A stack of `depth` layers of one width, trained to copy its input."""
@@ -785,6 +842,16 @@ def chunked_loss(
     )
 
 
+def resnet18_roles() -> str:
+    """Return the peak of a step, and the bytes of each role."""
+    size = {
+        role: f"{nbytes / 2**20:.0f}"
+        for role, nbytes in resnet18_memory()._asdict().items()
+    }
+    peak = size.pop("peak")
+    return f"peak {peak} MiB: " + ", ".join(map(" ".join, size.items()))
+
+
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
 class Block:
     """A block of memory; each piece is cut from the first gap that fits."""
@@ -856,6 +923,41 @@ Trainer.precision = Setting(
     "torch.float32, torch.bfloat16 or torch.float16",
     lambda value: value in (torch.float32, torch.bfloat16, torch.float16),
 )
+
+
+def resnet18_checkpointing() -> str:
+    """Return activations and FLOPs of a step without and with checkpointing."""
+    kept = [resnet18_activations(twice) for twice in (False, True)]
+    flops = [
+        sum(op.flops for op in resnet18_operations(128, True, twice))
+        for twice in (False, True)
+    ]
+    return (
+        f"activations {kept[0] / 2**20:.0f} MiB, then {kept[1] / 2**20:.0f}, "
+        f"for {flops[1] / flops[0]:.2f} times the FLOPs"
+    )
+
+
+# Defined in chapter_gpus/fine-tuning.md (sec_gpu_fine_tuning)
+def resnet18_adapters() -> str:
+    """Return the bytes that training no parameter at all would save."""
+    size = resnet18_memory()
+    saved = size.gradients + size.optimizer
+    return (
+        f"at most {saved / 2**20:.0f} of {size.peak / 2**20:.0f} MiB, "
+        f"{saved / size.peak:.0%}"
+    )
+
+
+# Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
+def resnet18_fits(batch_size: int = 1024) -> str:
+    """Return the bytes of a large step, and whether three cards hold it."""
+    peak = resnet18_memory(batch_size).peak
+
+    def fits(card):
+        return "yes" if peak <= (1 - LEFT) * card_memory(card) else "no"
+
+    return f"{peak / 1e9:.1f} GB; {by_card(fits)}"
 
 
 # Defined in chapter_gpus/performance.md (sec_gpu_performance)
@@ -1045,6 +1147,16 @@ def keep_freed_memory() -> None:
         library.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD: return nothing
 
 
+def resnet18_intensity() -> str:
+    """Return the FLOPs per byte of a step, and the ridges of three cards."""
+    operations = resnet18_operations()
+    flops, nbytes = (
+        sum(column) for column in zip(*((op.flops, op.nbytes) for op in operations))
+    )
+    ridges = by_card(lambda card: f"{card_machine(card).ridge():.0f}")
+    return f"{flops / nbytes:.0f} FLOPs per byte; ridges {ridges}"
+
+
 # Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
 Operation = namedtuple("Operation", "name flops nbytes dtype")
 
@@ -1126,6 +1238,16 @@ Trainer.compiled = Setting(
     "True or False",
     is_switch,
 )
+
+
+def resnet18_calls() -> str:
+    """Return the time of the calls of a step, and of its products on three cards."""
+    calls, each = len(resnet18_operations()), card_machine("T4").overhead
+    work = by_card(lambda card: f"{1e3 * resnet18_bound(card):.1f} ms")
+    return (
+        f"{calls} times {1e6 * each:.1f} µs, {1e3 * calls * each:.1f} ms; "
+        f"products {work}"
+    )
 
 
 # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
@@ -1213,6 +1335,17 @@ class MFU(Callback):
         name = str(trainer.precision).split(".")[-1]
         mfu = rate / self.machine.rates[name]
         trainer.model.board.draw(trainer.epoch + 1, mfu, "mfu")
+
+
+def resnet18_epoch(bits: int) -> str:
+    """Return the seconds of an epoch on three cards: a bound, and what to expect."""
+    steps = 60000 / 128
+
+    def answer(card):
+        bound, expected = resnet18_bound(card, bits), resnet18_expected(card, bits)
+        return f"{steps * bound:.1f} to {steps * expected:.1f} s"
+
+    return by_card(answer)
 
 
 # Defined in chapter_gpus/kernels.md (sec_gpu_kernels)
@@ -1316,6 +1449,16 @@ def watch_access(create: Callable, place: int, accesses: list) -> Callable:
     return access
 
 
+def resnet18_waves(batch_size: int = 128) -> str:
+    """Return the busy share of the SMs of three cards in the last convolutions."""
+    programs = -(-batch_size * 3 * 3 // 128) * (512 // 128)
+
+    def busy(card):
+        return f"{wave_efficiency(programs, int(card_data(card)['cores'])):.0%}"
+
+    return f"{programs} programs; {by_card(busy)}"
+
+
 # Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
 def occupancy(
     limits: GPULimits, num_warps: int, registers: int, shared: int = 0, columns: int = 0
@@ -1336,6 +1479,17 @@ def occupancy(
     if columns:
         blocks = min(blocks, 512 // columns)
     return blocks * num_warps / limits.warps
+
+
+def resnet18_products() -> str:
+    """Return the share of products in a step: of operations and of bytes."""
+    operations = resnet18_operations()
+    products = [op for op in operations if op.flops]
+    nbytes = [sum(op.nbytes for op in ops) for ops in (products, operations)]
+    return (
+        f"{len(products)} of {len(operations)} operations; "
+        f"{nbytes[0] / 1e9:.1f} of {nbytes[1] / 1e9:.1f} GB"
+    )
 
 
 # Defined in chapter_gpus/inference.md (sec_gpu_inference)
@@ -1535,6 +1689,17 @@ def serve(
                 times[i].append(now)
         running = [i for i in running if len(times[i]) < requests[i].length]
     return times
+
+
+def resnet18_images(batch_size: int) -> str:
+    """Return the images per second that three cards classify at most."""
+    operations = resnet18_operations(batch_size, train=False)
+
+    def answer(card):
+        seconds = resnet18_seconds(card_machine(card), operations)
+        return f"{batch_size / seconds:,.0f}"
+
+    return by_card(answer)
 
 
 # Defined in chapter_gpus/multiple-gpus.md (sec_multi_gpu)
@@ -3030,6 +3195,169 @@ class MLP(Classifier):
         )
 
 
+def residual_blocks(block: Callable) -> list:
+    """Return the eight blocks of ResNet-18.
+
+    `block` makes one of its channels, whether a convolution of a single pixel is
+    beside it, and its strides.
+    """
+    return [
+        block(64 * 2 ** (i // 2), i in (2, 4, 6), 1 + (i in (2, 4, 6)))
+        for i in range(8)
+    ]
+
+
+class Residual(nn.Module):
+    """Two convolutions, and their input added to their output."""
+
+    def __init__(self, num_channels: int, use_1x1conv: bool = False, strides: int = 1):
+        super().__init__()
+        self.body = nn.Sequential(
+            nn.LazyConv2d(num_channels, 3, strides, 1),
+            nn.LazyBatchNorm2d(),
+            nn.ReLU(),
+            nn.LazyConv2d(num_channels, 3, 1, 1),
+            nn.LazyBatchNorm2d(),
+        )
+        self.side = (
+            nn.LazyConv2d(num_channels, 1, strides) if use_1x1conv else nn.Identity()
+        )
+
+    def forward(self, X: torch.Tensor) -> torch.Tensor:
+        """Return the output, of shape (examples, channels, height, width)."""
+        return F.relu(self.body(X) + self.side(X))
+
+
+class ResNet18(Classifier):
+    """ResNet-18; with `checkpointing`, its blocks are computed twice."""
+
+    def __init__(
+        self, lr: float = 0.1, num_classes: int = 10, checkpointing: bool = False
+    ):
+        super().__init__()
+        self.save_hyperparameters()
+        self.stem = nn.Sequential(
+            nn.LazyConv2d(64, 7, 2, 3),
+            nn.LazyBatchNorm2d(),
+            nn.ReLU(),
+            nn.MaxPool2d(3, 2, 1),
+        )
+        self.blocks = nn.ModuleList(residual_blocks(Residual))
+        self.head = nn.Sequential(
+            nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.LazyLinear(num_classes)
+        )
+
+    def forward(self, X: torch.Tensor) -> torch.Tensor:
+        """Return the logits of images."""
+        X = self.stem(X)
+        for block in self.blocks:
+            X = (
+                checkpoint(block, X, use_reentrant=False)
+                if self.checkpointing
+                else block(X)
+            )
+        return self.head(X)
+
+
+def image_batch(batch_size: int) -> tuple:
+    """Return images of 96 x 96 pixels and labels, without data."""
+    with torch.device("meta"):
+        return (
+            torch.empty(batch_size, 1, 96, 96),
+            torch.empty(batch_size, dtype=torch.int64),
+        )
+
+
+def model_operations(model: Module, batch: Sequence, train: bool) -> list[Operation]:
+    """Return the operations of a step with gradient descent, or of a forward pass."""
+    make_lazy_parameters(model, batch)
+    with FakeTensorMode(), plain_kernels(), no_plots(model):
+        model, batch = fake_copy(model, batch)
+        if not train:
+            with torch.no_grad():
+                return list_operations(model.eval(), *batch[:-1])
+        # On a GPU, the optimizer updates all parameters in one call.
+        optimizer = torch.optim.SGD(model.parameters(), model.lr, foreach=True)
+
+        def step():
+            optimizer.zero_grad()
+            model.training_step(batch).backward()
+            optimizer.step()
+
+        return list_operations(step)
+
+
+@functools.cache
+def resnet18_operations(
+    batch_size: int = 128, train: bool = True, checkpointing: bool = False
+) -> list[Operation]:
+    """Return the operations of a step of ResNet-18, or of a forward pass."""
+    with torch.device("meta"):
+        model = ResNet18(checkpointing=checkpointing)
+    return model_operations(model, image_batch(batch_size), train)
+
+
+LAUNCH = "CALL"
+
+
+def card_machine(card: str, bits: int = 32, usual: bool = False) -> Machine:
+    """Return a card as a machine for values of 16 or 32 bits."""
+    from d2l import expectations
+
+    data = card_data(card)
+    peak = 1e12 * (data["tensor16"] if bits == 16 else data.get("tf32", data["fp32"]))
+    rate = expectations.product_rate(card, peak, bits) if usual else peak
+    share = expectations.BANDWIDTH_SHARE if usual else 1
+    return Machine(
+        card,
+        {"float32": rate},
+        1e9 * share * data["bandwidth"],
+        getattr(expectations, LAUNCH),
+    )
+
+
+def resnet18_seconds(machine: Machine, operations: Iterable, bits: int = 32) -> float:
+    """Return the seconds of operations, counted in 32 bits, if values have `bits`."""
+    return machine.predict(
+        op._replace(nbytes=op.nbytes * bits / 32, dtype="float32") for op in operations
+    )
+
+
+def resnet18_bound(card: str, bits: int = 32) -> float:
+    """Return the seconds that the products of a step take at least."""
+    machine = card_machine(card, bits)
+    machine.overhead = 0
+    products = (op for op in resnet18_operations() if op.flops)
+    return resnet18_seconds(machine, products, bits)
+
+
+def resnet18_expected(card: str, bits: int = 32) -> float:
+    """Return the seconds of a step whose operations are called one by one."""
+    machine = card_machine(card, bits, usual=True)
+    return resnet18_seconds(machine, resnet18_operations(), bits)
+
+
+def by_card(answer: Callable) -> str:
+    """Return the answers of a function of a card, for three cards."""
+    return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
+
+
+@functools.cache
+def resnet18_memory(batch_size: int = 128) -> StepMemory:
+    """Return the bytes of a step by role, without scratch memory of convolutions."""
+    with warnings.catch_warnings(action="ignore", category=LowerBound):
+        return predict_memory(ResNet18(), image_batch(batch_size))
+
+
+@functools.cache
+def resnet18_activations(checkpointing: bool) -> int:
+    """Return the bytes that a step keeps for its backward pass."""
+    with warnings.catch_warnings(action="ignore", category=LowerBound):
+        return predict_memory(
+            ResNet18(checkpointing=checkpointing), image_batch(128)
+        ).activations
+
+
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def init_group(device: torch.device, timeout: float, **options: Any) -> None:
     """Join a group of ranks, each of which has a GPU of its own, or the CPU.
@@ -3686,4 +4014,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 27942d1b56787d28, with the contents ee46ae3a72b9b2c3.
+# Generated from 8110cb394d2332b5, with the contents 647fe94dd8127f44.
