@@ -149,7 +149,7 @@ def test_a_link_into_a_cover_opens_it(open_page: Visitor):
     page = open_page(f"chapter_gpus/data-movement.html{FIGURE}")
     expect(workers(page)).to_have_count(1)
     others = page.locator(".prediction:not([data-open]):visible .covered")
-    assert others.count() == 3 and not any(o.is_visible() for o in others.all())
+    assert others.count() == 2 and not any(o.is_visible() for o in others.all())
     workers(page).get_by_role("button", name="Cover again").click()
     expect(page.locator(FIGURE)).to_be_hidden()
     page.evaluate("scrollTo(0, 0)")

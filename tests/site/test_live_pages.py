@@ -266,7 +266,7 @@ def test_a_changed_cell_is_marked_until_it_runs(live: Page):
 
 
 def test_a_changed_cell_marks_nothing_of_the_cells_below(live: Page):
-    live.goto(live.url.replace("quick-guide", "data-movement").partition("?")[0])
+    live.goto(live.url.replace("quick-guide", "faster-training").partition("?")[0])
     box = 'div[aria-label="Code"]:visible'
     row = live.locator(f'{box} + .live-row:has(+ [data-axis="tab"])').first
     code(row).fill("x = 1")
