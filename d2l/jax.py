@@ -679,6 +679,35 @@ class LinearRegression(Module):
         return net["kernel"], net["bias"]
 
 
+# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+def gpu_step_time(
+    calls: float,
+    flops: float,
+    nbytes: float,
+    host: float = 0.0,
+    num_copies: int = 2,
+    copy_latency: float = 10e-6,
+    gpu_rate: float = 66.9e12,
+    memory_bandwidth: float = 3.35e12,
+) -> float:
+    """Return the seconds of a training step on a GPU, predicted without one.
+
+    The step starts `num_copies` copies, and then takes as long as its calls, its
+    arithmetic, its bytes or its host, whichever takes longest. `calls` and `host`
+    are in seconds, the rate in FLOP/s, the bandwidth in B/s.
+    """
+    return num_copies * copy_latency + max(
+        calls, host, flops / gpu_rate, nbytes / memory_bandwidth
+    )
+
+
+def faster_device(cpu: float, gpu: float, margin: float = 2.0) -> str:
+    """Return which of two times wins by more than a factor, or that neither does."""
+    if max(cpu, gpu) <= margin * min(cpu, gpu):
+        return "too close to call"
+    return "the GPU wins" if gpu < cpu else "the CPU wins"
+
+
 # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
 def cpu() -> jax.Device:
     """Return this process's first CPU device; RuntimeError if JAX has none."""
@@ -3834,4 +3863,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from a192982b637ff7a1, with the contents aea1a056ea1dc9cd.
+# Generated from 40ce98133ef658b2, with the contents 37ffaa8972f39dda.
