@@ -20,8 +20,8 @@ ROUNDING = 0.005  # of a time in ms; that of a ratio is 0.05
 
 @pytest.mark.parametrize("tab", BOOK.tabs)
 def test_each_verdict_follows_from_both_times_of_its_line(tab: str):
-    if store.state(BOOK, SECTION, tab) != "fresh":
-        pytest.skip("the record is stale: make run")
+    state = store.state(BOOK, SECTION, tab)
+    assert state == "fresh", f"the record is {state}: make run"
     record = nbformat.read(store.path(BOOK, SECTION, tab), as_version=4)
     outputs = [out for cell in record.cells for out in cell.get("outputs", [])]
     lines = LINE.findall("\n".join(out.get("text", "") for out in outputs))
