@@ -209,6 +209,35 @@ def resnet18_freight() -> str:
     )
 
 
+# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+def gpu_step_time(
+    calls: float,
+    flops: float,
+    nbytes: float,
+    host: float = 0.0,
+    num_copies: int = 2,
+    copy_latency: float = 10e-6,
+    gpu_rate: float = 66.9e12,
+    memory_bandwidth: float = 3.35e12,
+) -> float:
+    """Return the seconds of a training step on a GPU, predicted without one.
+
+    The step starts `num_copies` copies, and then takes as long as its calls, its
+    arithmetic, its bytes or its host, whichever takes longest. `calls` and `host`
+    are in seconds, the rate in FLOP/s, the bandwidth in B/s.
+    """
+    return num_copies * copy_latency + max(
+        calls, host, flops / gpu_rate, nbytes / memory_bandwidth
+    )
+
+
+def faster_device(cpu: float, gpu: float, margin: float = 2.0) -> str:
+    """Return which of two times wins by more than a factor, or that neither does."""
+    if max(cpu, gpu) <= margin * min(cpu, gpu):
+        return "too close to call"
+    return "the GPU wins" if gpu < cpu else "the CPU wins"
+
+
 # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
 def cpu() -> jax.Device:
     """Return this process's first CPU device; RuntimeError if JAX has none."""
@@ -4144,4 +4173,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from cab7a79ee6707570, with the contents e0c56fe1ce36eddd.
+# Generated from 659607b016f04b8a, with the contents 42d7f2657a70486c.

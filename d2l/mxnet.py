@@ -205,6 +205,34 @@ def resnet18_freight() -> str:
 
 
 # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
+def gpu_step_time(
+    calls: float,
+    flops: float,
+    nbytes: float,
+    host: float = 0.0,
+    num_copies: int = 2,
+    copy_latency: float = 10e-6,
+    gpu_rate: float = 66.9e12,
+    memory_bandwidth: float = 3.35e12,
+) -> float:
+    """Return the seconds of a training step on a GPU, predicted without one.
+
+    The step starts `num_copies` copies, and then takes as long as its calls, its
+    arithmetic, its bytes or its host, whichever takes longest. `calls` and `host`
+    are in seconds, the rate in FLOP/s, the bandwidth in B/s.
+    """
+    return num_copies * copy_latency + max(
+        calls, host, flops / gpu_rate, nbytes / memory_bandwidth
+    )
+
+
+def faster_device(cpu: float, gpu: float, margin: float = 2.0) -> str:
+    """Return which of two times wins by more than a factor, or that neither does."""
+    if max(cpu, gpu) <= margin * min(cpu, gpu):
+        return "too close to call"
+    return "the GPU wins" if gpu < cpu else "the CPU wins"
+
+
 def cpu() -> Any:
     """Return the CPU."""
     return npx.cpu()
@@ -3788,4 +3816,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 4ec5bb02d78f8177, with the contents 136f2cb846135bc5.
+# Generated from 7427805589b957ce, with the contents 048e71f236d222d0.

@@ -1,4 +1,4 @@
-"""The queue of a device, and whether a product is worth moving to one."""
+"""The queue of a device, and whether a product or a step is worth moving to one."""
 
 import pytest
 
@@ -83,3 +83,54 @@ def test_products_refuse_what_is_not_positive(d2l, name, sign):
 def test_products_refuse_what_is_negative(d2l, name):
     with pytest.raises(ValueError, match="must not be negative"):
         d2l.product_times(8, **MACHINE | {name: -1})
+
+
+# Steps
+
+
+GPU = {"gpu_rate": 100, "memory_bandwidth": 10, "copy_latency": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("needs", "longest"),
+    [
+        ((7, 600, 60, 5), 7),
+        ((5, 800, 60, 5), 8),
+        ((5, 600, 90, 5), 9),
+        ((5, 600, 60, 7), 7),
+    ],
+)
+def test_the_longest_of_four_times_follows_the_copies_of_a_step(d2l, needs, longest):
+    assert d2l.gpu_step_time(*needs, **GPU) == 2 * 0.5 + longest
+    assert d2l.gpu_step_time(*needs, **GPU, num_copies=0) == longest
+
+
+def test_a_step_and_a_product_are_predicted_for_the_same_gpu(d2l):
+    n = 1024
+    _, copies, gpu = d2l.product_times(n, launch_time=14e-6)
+    flops, nbytes = 2 * n**3, 3 * n**2 * 4
+    alone = d2l.gpu_step_time(0, flops, nbytes, num_copies=0)
+    assert alone == pytest.approx(gpu - 14e-6)
+    three = d2l.gpu_step_time(0, 0, 0, num_copies=3)
+    assert three == pytest.approx(copies - nbytes / 64e9)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "gpu", "verdict"),
+    [
+        (0.33e-3, 0.23e-3, "too close to call"),  # 64 hidden units, once "above 1205"
+        (0.12e-3, 0.23e-3, "too close to call"),
+        (0.1e-3, 0.23e-3, "the CPU wins"),
+        (0.867e-3, 0.23e-3, "the GPU wins"),
+        (1, 0.5, "too close to call"),
+    ],
+)
+def test_the_faster_device_wins_by_more_than_a_factor_of_two(d2l, cpu, gpu, verdict):
+    assert d2l.faster_device(cpu, gpu) == verdict
+    swapped = verdict.replace("CPU", "x").replace("GPU", "CPU").replace("x", "GPU")
+    assert d2l.faster_device(gpu, cpu) == swapped
+
+
+def test_no_margin_leaves_only_equal_times_undecided(d2l):
+    assert d2l.faster_device(1, 0.99, margin=1) == "the GPU wins"
+    assert d2l.faster_device(1, 1, margin=1) == "too close to call"
