@@ -1,4 +1,4 @@
-"""Checks what waits for a prediction: the output, and the one paragraph that explains it.
+"""Checks what waits for a prediction: the output, and the paragraph that explains it.
 
 Between the headings above and below the cell, no text in sight may have the number of
 the answer, in any unit. Below the cover, none may have a number that would pass for it.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import chain, pairwise
+from itertools import chain, pairwise, zip_longest
 
 from book.checks.numbers import agree, fresh_blocks
 from book.facts.predictions import (
@@ -37,52 +37,53 @@ INVITES = re.compile(r"(?:^|[.:?!*\]]\s+|[\[(*])Predict\b(?!`)")
 def problems(book: Book) -> Iterator[str]:
     """Yield a line for each answer in sight, and for each mistake in what waits."""
     for section in book.sections:
-        seen = {tab: [b for b in section.blocks if b.is_for(tab)] for tab in book.tabs}
-        below = {line for blocks in seen.values() for line in _below(blocks)}
-        found = [_mistakes(section, seen[tab], below) for tab in book.tabs]
+        seen = [[b for b in section.blocks if b.is_for(tab)] for tab in book.tabs]
+        below = {line for blocks in seen for line in _below(blocks)}
+        found = (_mistakes(section, blocks, below) for blocks in seen)
         yield from dict.fromkeys(chain.from_iterable(found))
-        for tab in book.tabs if any(cell.predicts for cell in section.cells) else ():
-            for passage in _passages(fresh_blocks(book, section, tab, "cpu")):
-                yield from _answers(section, tab, passage, below)
+        for tab in book.tabs if any(map(_asks, section.cells)) else ():
+            blocks = fresh_blocks(book, section, tab, "cpu")
+            ends = [i for i, block in enumerate(blocks) if isinstance(block, Heading)]
+            for start, end in pairwise([0, *ends, len(blocks)]):
+                yield from _answers(section, tab, blocks[start:end], below)
 
 
-def _passages(blocks: list[Block]) -> Iterator[list[Block]]:
-    """Yield the blocks of a tab between each two headings."""
-    ends = [i for i, block in enumerate(blocks) if isinstance(block, Heading)]
-    for start, end in pairwise([0, *ends, len(blocks)]):
-        yield blocks[start:end]
+def _asks(block: Block) -> bool:
+    return isinstance(block, Cell) and block.predicts
+
+
+def _invites(block: Block) -> bool:
+    """Return True for a paragraph that invites to predict what no figure shows."""
+    invites = is_paragraph(block) and INVITES.search(block.text)
+    return bool(invites) and ":numref:`fig_" not in block.text
 
 
 def _below(blocks: list[Block]) -> Iterator[int]:
-    """Yield the line of each block of a tab that is right below an output to predict."""
+    """Yield the lines of the blocks of a tab right below outputs that readers predict."""
     seen = [b for b in blocks if not (isinstance(b, Cell) and b.only_in_notebooks)]
-    for cell, block in pairwise(seen):
-        if isinstance(cell, Cell) and cell.predicts:
-            yield block.line
+    yield from (block.line for cell, block in pairwise(seen) if _asks(cell))
 
 
 def _mistakes(section: Section, blocks: list[Block], below: set[int]) -> Iterator[str]:
     """Yield the mistakes in the paragraphs of a tab, given the lines below outputs."""
-    is_lesson = "solutions" not in section.name
-    for passage in _passages(blocks):
-        waiting, asking = 0, ""
-        for block in passage:
-            where = section.at(block.line)
-            if isinstance(block, Cell) and block.predicts:
-                waiting, asking = 0, ""
-            elif not is_open(block) and block.line in below:
-                waiting += 1
-                if waiting > 1:
-                    yield f"{where}: a second paragraph waits; mark one of them .open"
-                if introduces(block):
-                    yield f"{where}: what this introduces is in sight; end it with '.'"
-            elif is_paragraph(block) and is_open(block) and block.line not in below:
-                yield f"{where}: no output covers this text; remove .open"
-            if is_paragraph(block) and is_lesson and INVITES.search(block.text):
-                yield from [asking] if asking else []
-                asking = f"{where}: no cell marked .predict answers 'Predict'; reword it"
-                asking = "" if ":numref:`fig_" in block.text else asking
-        yield from [asking] if asking else []
+    waiting = [b for b in blocks if b.line in below and not is_open(b)]
+    for block in filter(is_paragraph, blocks):
+        where = section.at(block.line)
+        if block in waiting and introduces(block):
+            yield f"{where}: what this introduces is in sight; reword it"
+        if is_open(block) and block.line not in below:
+            yield f"{where}: no output covers this text; remove .open"
+    ends = [b for b in blocks if isinstance(b, Heading) or _asks(b)]
+    for one, two in pairwise(sorted([*ends, *waiting], key=blocks.index)):
+        if one in waiting and two in waiting:
+            where = section.at(two.line)
+            yield f"{where}: a second paragraph waits; mark one of them .open"
+    asked = [] if "solutions" in section.name else [*filter(_invites, blocks)]
+    turns = sorted([*ends, *asked], key=blocks.index)
+    for one, two in zip_longest(turns, turns[1:]):
+        if one in asked and not (two and _asks(two)):
+            where = section.at(one.line)
+            yield f"{where}: no cell marked .predict answers 'Predict'; reword it"
 
 
 def _answers(
@@ -94,17 +95,15 @@ def _answers(
         if answer is None:
             continue  # book.checks.numbers reports it
         for block in passage:
-            if _is_hidden(block, below):
-                continue
-            if cell.varies and isinstance(block, Cell) and block.varies:
-                continue  # two measurements, which agree by chance
-            is_text = not isinstance(block, Cell)
-            within = NEAR if is_text and block.line > cell.line else SAME
+            is_cell = isinstance(block, Cell)
+            if _is_hidden(block, below) or (cell.varies and is_cell and block.varies):
+                continue  # two measurements agree by chance
+            within = SAME if is_cell or block.line < cell.line else NEAR
             for text in _texts(section, block):
                 if _tells(text, cell, answer, within):
                     told = f"'{' '.join(text.split())[:90]}' tells '{answer.text}'"
-                    which = f"the answer of line {cell.line} in {tab}"
-                    yield f"{section.at(block.line)}: {told}, {which}; reword or move it"
+                    which = f"the answer of line {cell.line} in {tab}; reword it"
+                    yield f"{section.at(block.line)}: {told}, {which}, or move it"
 
 
 def _is_hidden(block: Block, below: set[int]) -> bool:

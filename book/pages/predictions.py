@@ -2,8 +2,8 @@
 
 Nothing is covered in print, without JavaScript, or where the attribute `data-predict`
 of the page is "off". The script `static/predict.js` uncovers outputs together with the
-paragraph right below them, and adds the reader's number, which `static/guess.js` reads, to the
-others. `static/tally.js` sums all of them up. Cells with the same question are
+paragraph right below them, and adds the reader's number, which `static/guess.js` reads,
+to the others. `static/tally.js` sums all of them up. Cells with the same question are
 uncovered together.
 """
 

@@ -121,7 +121,12 @@ def test_a_tab_may_have_a_paragraph_in_sight_below_an_output(
 
 @pytest.mark.parametrize(
     "invitation",
-    ["Predict it.", "It is slow. Predict how slow.", "(**Predict it.**)", "Predict: it."],
+    [
+        "Predict it.",
+        "It is slow. Predict how slow.",
+        "(**Predict it.**)",
+        "Predict: it.",
+    ],
 )
 @pytest.mark.parametrize(
     "below, is_answered",
