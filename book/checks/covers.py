@@ -59,7 +59,7 @@ def _invites(block: Block) -> bool:
 
 
 def _below(blocks: list[Block]) -> Iterator[int]:
-    """Yield the lines of the blocks of a tab right below outputs that readers predict."""
+    """Yield the line of each block of a tab that is right below an output to guess."""
     seen = [b for b in blocks if not (isinstance(b, Cell) and b.only_in_notebooks)]
     yield from (block.line for cell, block in pairwise(seen) if _asks(cell))
 
