@@ -3460,4 +3460,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 659f5a07c9311c2c, with the contents b1365197a1d9b9e2.
+# Generated from 584c543094d33759, with the contents b1365197a1d9b9e2.

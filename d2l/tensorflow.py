@@ -3641,4 +3641,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 466e2fe7e69d7a87, with the contents b9359f3a8f807b7d.
+# Generated from ada09453660d76af, with the contents b9359f3a8f807b7d.

@@ -3690,4 +3690,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 591f0717cae3822f, with the contents 3ce6487a498e3204.
+# Generated from 9484cdb9b9527962, with the contents 3ce6487a498e3204.
