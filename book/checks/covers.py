@@ -95,10 +95,10 @@ def _answers(
         if answer is None:
             continue  # book.checks.numbers reports it
         for block in passage:
-            is_cell = isinstance(block, Cell)
-            if _is_hidden(block, below) or (cell.varies and is_cell and block.varies):
+            other = block if isinstance(block, Cell) else None
+            if _is_hidden(block, below) or (other and cell.varies and other.varies):
                 continue  # two measurements agree by chance
-            within = SAME if is_cell or block.line < cell.line else NEAR
+            within = SAME if other or block.line < cell.line else NEAR
             for text in _texts(section, block):
                 if _tells(text, cell, answer, within):
                     told = f"'{' '.join(text.split())[:90]}' tells '{answer.text}'"
