@@ -4173,4 +4173,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 659607b016f04b8a, with the contents 42d7f2657a70486c.
+# Generated from 403bff48f01951f2, with the contents 42d7f2657a70486c.

@@ -3816,4 +3816,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 7427805589b957ce, with the contents 048e71f236d222d0.
+# Generated from 888586a236b7aa54, with the contents 048e71f236d222d0.

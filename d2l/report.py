@@ -385,10 +385,12 @@ def build_problems(report: GPUReport) -> Iterator[str]:
     if len(report.gpus) > unfit and not info.cuda:
         yield (f"{info.name} is a CPU build. To install the GPU build: {info.install}.")
     if driver_is_too_old(report):
+        cuda = report.driver_cuda  # from CUDA 11 on, only the major version matters
+        cuda = cuda if cuda.startswith("10.") else cuda.split(".")[0]
         yield (
             f"The driver {report.driver} is too old for {info.name}, which was "
             f"built for CUDA {info.cuda}. Update the driver, or install a build "
-            f"for {'CUDA ' + report.driver_cuda if report.driver_cuda else 'it'}."
+            f"for {'CUDA ' + cuda if cuda else 'it'}."
         )
 
 

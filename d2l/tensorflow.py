@@ -3970,4 +3970,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 9dbcf4723cfeaf48, with the contents b9b93ba90893f594.
+# Generated from 7b0219f7223a1629, with the contents b9b93ba90893f594.

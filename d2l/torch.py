@@ -4042,4 +4042,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 35e39aaa64653c71, with the contents 8ec26266beb3f2a1.
+# Generated from 64de89e2161ecf95, with the contents 8ec26266beb3f2a1.

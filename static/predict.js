@@ -2,8 +2,8 @@
 // it. The attribute data-predict of the root is "off" if the reader wants no covers.
 //
 // A question is asked once: its answer uncovers the outputs of the question in every
-// framework, the arithmetic in the text above them, and what waits below them. So does a
-// link into the cover, or the browser's search for words behind it.
+// framework, the arithmetic in the text above them, and the paragraph below them. So does
+// the browser's search for words behind the cover.
 // What readers have typed stays in their browser. Without a number, an output is only
 // shown, until the page is left.
 
@@ -158,15 +158,6 @@
     bookChange(prediction, update);
   }
 
-  // Opens the cover over the target of the address with which the page is loaded.
-  function openTarget() {
-    const target = bookTarget(location.hash);
-    const text = target?.closest("[hidden=until-found]");
-    if (!text) return;
-    reveal(awaited(text));
-    target.scrollIntoView({ behavior: "instant" });
-  }
-
   const focusRow = (prediction) =>
     prediction.querySelector(".answers").focus({ preventScroll: true });
 
@@ -217,8 +208,7 @@
   }
 
   start();
-  openTarget();
-  // Later, the browser opens a cover over the target of an address, or over words it finds.
+  // The browser opens a cover over words that it finds.
   document.addEventListener("beforematch", ({ target }) =>
     reveal(awaited(/** @type {HTMLElement} */ (target))),
   );

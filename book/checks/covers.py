@@ -1,74 +1,116 @@
-"""Finds answers that readers can see while the output is covered.
+"""Checks what waits for a prediction: the output, and the paragraph that explains it.
 
 Between the headings above and below the cell, no text in sight may have the number of
 the answer, in any unit. Below the cover, none may have a number that would pass for it.
-A text right below an output explains it, so the cover does not end there.
+A paragraph that says "Predict ..." needs a cell marked `.predict` below it, before the
+next such paragraph, unless it sends readers to a figure.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import chain, pairwise, zip_longest
 
-from book.checks.numbers import MEASURED_WITHIN, agree, fresh_blocks
-from book.facts.predictions import ends_cover, has_arithmetic, number_at
+from book.checks.numbers import agree, fresh_blocks
+from book.facts.predictions import (
+    has_arithmetic,
+    introduces,
+    is_open,
+    is_paragraph,
+    number_at,
+)
 from book.facts.quantities import Quantity, quantities
 from book.records.outputs import read, text_of
 from book.text.blocks import Block, Cell, Figure, Heading
 from book.text.book import Book
 from book.text.section import Section
 
-SAME = 0.005
+SAME, NEAR = 0.005, 0.1
 SENTENCE = re.compile(r"(?<=[.:?!])\s+|\n\n")
 LABEL = re.compile(r">([^<>]+)<")  # in an SVG
 COUNTED = re.compile(r"\? (\w+)")
 EXACT = re.compile(r"[0.]*[1-9]\.?(?:\d\.?[1-9]|[1-9]\.?\d)")  # three digits, not 100
+INVITES = re.compile(r"(?:^|[.:?!*\]]\s+|[\[(*])Predict\b(?!`)")
 
 
 def problems(book: Book) -> Iterator[str]:
-    """Yield a line for each answer in sight, and for each cover that ends at once."""
+    """Yield a line for each answer in sight, and for each mistake in what waits."""
     for section in book.sections:
-        for tab in book.tabs if any(cell.predicts for cell in section.cells) else ():
+        seen = [[b for b in section.blocks if b.is_for(tab)] for tab in book.tabs]
+        below = {line for blocks in seen for line in _below(blocks)}
+        found = (_mistakes(section, blocks, below) for blocks in seen)
+        yield from dict.fromkeys(chain.from_iterable(found))
+        for tab in book.tabs if any(map(_asks, section.cells)) else ():
             blocks = fresh_blocks(book, section, tab, "cpu")
             ends = [i for i, block in enumerate(blocks) if isinstance(block, Heading)]
             for start, end in pairwise([0, *ends, len(blocks)]):
-                yield from _problems(section, tab, blocks[start:end])
+                yield from _answers(section, tab, blocks[start:end], below)
 
 
-def _problems(section: Section, tab: str, passage: list[Block]) -> Iterator[str]:
-    """Yield the problems between two headings."""
-    cells = [block for block in passage if isinstance(block, Cell) and block.predicts]
-    for cell in cells:
-        which = f"of line {cell.line} in {tab}"
-        below = passage[passage.index(cell) + 1 :]
-        if below and ends_cover(below[0]) and cell is cells[-1]:
-            where = section.at(below[0].line)
-            yield f"{where}: move .open down; this text explains the output {which}"
+def _asks(block: Block) -> bool:
+    return isinstance(block, Cell) and block.predicts
+
+
+def _invites(block: Block) -> bool:
+    """Return True for a paragraph that invites to predict what no figure shows."""
+    invites = is_paragraph(block) and INVITES.search(block.text)
+    return bool(invites) and ":numref:`fig_" not in block.text
+
+
+def _below(blocks: list[Block]) -> Iterator[int]:
+    """Yield the line of each block of a tab that is right below an output to guess."""
+    seen = [b for b in blocks if not (isinstance(b, Cell) and b.only_in_notebooks)]
+    yield from (block.line for cell, block in pairwise(seen) if _asks(cell))
+
+
+def _mistakes(section: Section, blocks: list[Block], below: set[int]) -> Iterator[str]:
+    """Yield the mistakes in the paragraphs of a tab, given the lines below outputs."""
+    waiting = [b for b in blocks if b.line in below and not is_open(b)]
+    for block in filter(is_paragraph, blocks):
+        where = section.at(block.line)
+        if block in waiting and introduces(block):
+            yield f"{where}: what this introduces is in sight; reword it"
+        if is_open(block) and block.line not in below:
+            yield f"{where}: no output covers this text; remove .open"
+    ends = [b for b in blocks if isinstance(b, Heading) or _asks(b)]
+    for one, two in pairwise(sorted([*ends, *waiting], key=blocks.index)):
+        if one in waiting and two in waiting:
+            where = section.at(two.line)
+            yield f"{where}: a second paragraph waits; mark one of them .open"
+    asked = [] if "solutions" in section.name else [*filter(_invites, blocks)]
+    turns = sorted([*ends, *asked], key=blocks.index)
+    for one, two in zip_longest(turns, turns[1:]):
+        if one in asked and not (two and _asks(two)):
+            where = section.at(one.line)
+            yield f"{where}: no cell marked .predict answers 'Predict'; reword it"
+
+
+def _answers(
+    section: Section, tab: str, passage: list[Block], below: set[int]
+) -> Iterator[str]:
+    """Yield the answers in sight between two headings."""
+    for cell in [b for b in passage if isinstance(b, Cell) and b.predicts]:
         answer = number_at(cell.attributes["answer"], text_of(cell.outputs))
         if answer is None:
             continue  # book.checks.numbers reports it
-        for block in _in_sight(passage):
-            if cell.varies and isinstance(block, Cell) and block.varies:
-                continue  # two measurements, which agree by chance
-            within = MEASURED_WITHIN if block in below else SAME
+        for block in passage:
+            other = block if isinstance(block, Cell) else None
+            if _is_hidden(block, below) or (other and cell.varies and other.varies):
+                continue  # two measurements agree by chance
+            within = SAME if other or block.line < cell.line else NEAR
             for text in _texts(section, block):
                 if _tells(text, cell, answer, within):
                     told = f"'{' '.join(text.split())[:90]}' tells '{answer.text}'"
-                    where = section.at(block.line)
-                    yield f"{where}: {told}, the answer {which}; reword or cover it"
+                    which = f"the answer of line {cell.line} in {tab}; reword it"
+                    yield f"{section.at(block.line)}: {told}, {which}, or move it"
 
 
-def _in_sight(passage: list[Block]) -> Iterator[Block]:
-    """Yield the blocks of a page that no cover hides."""
-    is_covered = False
-    for block in passage:
-        cell = block if isinstance(block, Cell) else None
-        is_asking = cell is not None and cell.predicts
-        is_covered = is_asking or (is_covered and not ends_cover(block))
-        is_hidden = cell.only_in_notebooks if cell else has_arithmetic(block)
-        if not is_covered and not is_hidden:
-            yield block
+def _is_hidden(block: Block, below: set[int]) -> bool:
+    """Return True for a block that a page does not show, or not before the answer."""
+    if isinstance(block, Cell):
+        return block.only_in_notebooks or block.predicts
+    return has_arithmetic(block) or (block.line in below and not is_open(block))
 
 
 def _texts(section: Section, block: Block) -> Iterator[str]:
@@ -90,13 +132,14 @@ def _tells(text: str, cell: Cell, answer: Quantity, within: float) -> bool:
     """Return True if a text has a number that is the answer, in any unit.
 
     A number with fewer than three digits, such as 16, needs the unit of the answer or
-    the noun after it, as in 16 sectors.
+    the noun after it, as in 16 sectors. One without a unit has to be exact,
+    and tells no answer that varies.
     """
     noun = COUNTED.search(cell.attributes["answer"])
     return any(
-        agree(number, answer, within)
+        agree(number, answer, within if number.kind == answer.kind != "" else SAME)
         and (
-            EXACT.match(number.text)
+            (EXACT.match(number.text) and not cell.varies)
             or number.kind == answer.kind != ""
             or (noun and number.text.isdigit() and f"{number.text} {noun[1]}" in text)
         )

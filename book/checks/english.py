@@ -1,11 +1,11 @@
-"""Checks that the text has no word of english.toml, which says what to do instead."""
+"""Checks that the text has no word of english.toml, and how each section begins."""
 
 import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from book.text.blocks import Cell, Contents, References
+from book.text.blocks import Cell, Contents, Prose, References
 from book.text.book import Book
 from book.text.inline import without_code
 
@@ -14,11 +14,16 @@ REMEDIES = {word: remedy for remedy, words in LISTS.items() for word in words}
 AVOIDED = re.compile(
     rf"(?<![\w-])(?:{'|'.join(map(re.escape, REMEDIES))})(?![\w-])", re.IGNORECASE
 )
+PROMISE = re.compile(r"\W*(?:after|by the end of|in) this (?:section|chapter)", re.I)
 
 
 def problems(book: Book) -> Iterator[str]:
-    """Yield a line for each word to avoid in the text of the book."""
+    """Yield a line for each word to avoid, and for each section with a dull opening."""
     for section in book.sections:
+        opening = next((b for b in section.blocks if isinstance(b, Prose)), None)
+        if opening and PROMISE.match(opening.text):
+            where = section.at(opening.line)
+            yield f"{where}: a section opens with a surprise; promise something later"
         for block in section.blocks:
             if isinstance(block, Cell | Contents | References):
                 continue

@@ -1,7 +1,6 @@
 """Reads the cells marked `.predict`, whose outputs pages cover at first.
 
-All that follows waits with the output, up to the next such cell, the next heading or a
-paragraph with a text marked `.open`.
+The paragraph right below waits with the output, unless it has a text marked `.open`.
 
 Readers predict a number of the output before they see it, which the attribute
 `question` of the cell asks for in words. `answer` is the part of the output with this
@@ -18,7 +17,7 @@ from dataclasses import dataclass
 
 from book.facts.marked_numbers import marked
 from book.facts.quantities import UNITS, Quantity, quantities
-from book.text.blocks import Block, Cell, Heading
+from book.text.blocks import Block, Cell, Prose
 from book.text.inline import Span
 
 PIECE = re.compile(r"(\s+|\.\.|\?)")
@@ -26,6 +25,7 @@ PATTERNS = {"..": ".*?", "?": r"(?P<number>\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?)"}
 HOW_MANY = re.compile(r"\bhow many (\S+)", re.IGNORECASE)
 # The equation of a marked number, such as $2 + 17 = 19$ MiB.
 EQUATION = re.compile(r"\$(?P<left>[^$]+)=(?P<right>[^$=]+)\$")
+NO_PARAGRAPH = re.compile(r"```|[*>-] |\d+\. ")  # a listing, a list or a quotation
 
 
 def number_at(place: str, output: str) -> Quantity | None:
@@ -74,9 +74,14 @@ def has_arithmetic(block: Block) -> bool:
     return any(True for _ in marked([block], "arithmetic"))
 
 
-def ends_cover(block: Block) -> bool:
-    """Return True if what waits for a prediction ends before a block of any tab."""
-    return isinstance(block, Heading) or any(True for _ in marked([block], "open"))
+def is_paragraph(block: Block) -> bool:
+    """Return True for a paragraph, which is the only text that waits with an output."""
+    return isinstance(block, Prose) and not NO_PARAGRAPH.match(block.source)
+
+
+def is_open(block: Block) -> bool:
+    """Return True for a block that does not wait, even right below an output."""
+    return not is_paragraph(block) or any(True for _ in marked([block], "open"))
 
 
 def introduces(block: Block) -> bool:

@@ -304,7 +304,6 @@
       set.append(list);
       if (covered) covered.prepend(set);
       else this.row.after(set);
-      if (this.row.matches(".waits")) waitWith(this.row, set);
       if (recorded.length) {
         set.dataset.choices = "cpu";
         addPanel(set, "cpu", "Recorded", this.id).append(...recorded);
@@ -320,12 +319,6 @@
       const entry = row.appendChild(element("div", "live-answer"));
       entry.append(element("dt", "", "This machine"), element("dd", "", number));
     }
-  }
-
-  // Hides an element as long as a prediction covers another one (predict.js).
-  function waitWith(other, element) {
-    element.classList.add("waits");
-    element.hidden = other.hidden;
   }
 
   function addPanel(set, choice, title, id) {
@@ -400,7 +393,6 @@
       // The row of an entirely folded cell stands below what is folded.
       const last = box.closest("details.folded") ?? box;
       last.after(row);
-      if (last.matches(".waits")) waitWith(last, row);
       added.push(new Cell(pre, places, head, row));
     }
     add(added);

@@ -20,7 +20,7 @@ from markdown_it.token import Token
 
 from book import merge
 from book.base.errors import BookError
-from book.facts.predictions import ends_cover, has_arithmetic
+from book.facts.predictions import has_arithmetic, is_open
 from book.library.figures import is_explorable
 from book.merge import Item, Part, Run, TabSet, TabView, parts_of
 from book.pages import folding, predictions, sets
@@ -107,7 +107,7 @@ class Article:
         self._levels: list[int] = []
         self._sets, self._machine_sets = count(1), count()
         self._plots, self._figures = count(1), count(1)
-        # The tabs in which the text waits for a prediction.
+        # The tabs in which the next part is right below a covered output.
         self._waiting: set[str] = set()
 
     # Tokens
@@ -311,16 +311,15 @@ class Article:
         kind = "waits" if self._waits(part) else ""
         match block:
             case Cell():
-                elements = [*self._code(block), *self._shown(block, part)]
-                return "".join(add_class(element, kind) for element in elements)
+                return "".join([*self._code(block), *self._shown(block, part)])
             case Heading():
                 return self._heading(block)
             case Figure():
-                return add_class(self._figure(block), kind)
+                return self._figure(block)
             case Table():
-                return add_class(self._table(block), kind)
+                return self._table(block)
             case Equation():
-                return add_class(self._equation(block), kind)
+                return self._equation(block)
             case References():
                 return "".join(map(self.work, self.site.bibliography.formatted))
         tokens = self.body_of(block)
@@ -333,10 +332,9 @@ class Article:
         self.index.add(tokens, self.texts)
 
     def _waits(self, part: Part) -> bool:
-        """Return True for a part that waits with an output above it."""
-        if part.prediction or ends_cover(part.block):
-            self._waiting.difference_update(part.tabs)
-        waits = not self._waiting.isdisjoint(part.tabs)
+        """Return True for a paragraph that waits with the output right above it."""
+        waits = not (is_open(part.block) or self._waiting.isdisjoint(part.tabs))
+        self._waiting.difference_update(part.tabs)
         if part.prediction:
             self._waiting.update(part.tabs)
         return waits

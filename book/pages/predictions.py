@@ -1,9 +1,9 @@
 """The outputs that a page covers until a reader has predicted them.
 
 Nothing is covered in print, without JavaScript, or where the attribute `data-predict`
-of the page is "off". The script `static/predict.js` uncovers outputs together with what
-waits below them, and adds the reader's number, which `static/guess.js` reads, to the
-others. `static/tally.js` sums all of them up. Cells with the same question are
+of the page is "off". The script `static/predict.js` uncovers outputs together with the
+paragraph right below them, and adds the reader's number, which `static/guess.js` reads,
+to the others. `static/tally.js` sums all of them up. Cells with the same question are
 uncovered together.
 """
 

@@ -18,7 +18,7 @@ REFERENCES = ("ref", "numref", "eqref")
 
 # Marks that change no medium, with their settings. An output has the number, a row of
 # published measurements has it, the audit of a kind of prediction has it, or it is the
-# prediction of an output that pages cover. At an open text, the cover ends.
+# prediction of an output that pages cover. A paragraph with an open text is in sight.
 MARKS = {
     "measured": {"within", "value"},
     "cited": {"id", "within", "value"},

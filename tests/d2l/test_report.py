@@ -345,6 +345,24 @@ def test_drivers_that_a_build_needs(d2l, machine, built, head, cuda, too_old):
         assert problems == []
 
 
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    "head, remedy",
+    [
+        (("510.73.08", "11.6"), "a build for CUDA 11."),
+        (("570.86.10", "12.8"), "a build for CUDA 12."),
+        (("440.33.01", "10.2"), "a build for CUDA 10.2."),
+        (("470.82.01", "N/A"), "a build for it."),
+    ],
+)
+def test_an_old_driver_runs_any_build_with_its_major_version_of_cuda(
+    d2l, machine, built, head, remedy
+):
+    machine(head=HEAD.format(*head))
+    built(cuda="13.0", seen=[])
+    assert only(d2l.gpu_report().problems).endswith(f"or install {remedy}")
+
+
 # What hides GPUs
 
 

@@ -95,28 +95,34 @@ def test_a_reader_may_show_the_output_without_a_number(open_http_page: Visitor):
     expect(outputs(page)).to_be_hidden()
 
 
-def test_all_that_follows_waits_up_to_the_next_heading(open_http_page: Visitor):
-    page = open_http_page(SECTION)
-    section = page.locator("#one-step-over-time")
-    after = section.locator(".waits")
-    behind = prediction(page).get_by_text("The explanation follows your prediction.")
-    texts = after.locator("xpath=self::p[contains(., 'gives the areas below')]")
-    figures = after.locator("xpath=self::figure")
-    for part in (texts, figures):
-        expect(part.first).to_be_hidden()
-    assert section.locator(".waits").locator("visible=true").count() == 0
+def paragraph(page: Page, words: str) -> Locator:
+    return page.locator("main p", has_text=words)
+
+
+def test_only_the_paragraph_below_an_output_waits(open_http_page: Visitor):
+    page = open_http_page("chapter_gpus/compiling.html")
+    asked = page.locator(".prediction:visible").first
+    behind = asked.get_by_text("The explanation follows your prediction.")
+    explained = paragraph(page, "Bytes alone predict both times")
+    for words in ("On your machine, try a chain", "Read what the compiler made"):
+        expect(paragraph(page, words)).to_be_visible()
+    expect(explained).to_be_hidden()
     expect(behind).to_be_visible()
-    form = prediction(page).locator("form.guess").bounding_box()
-    next_section = page.locator("#activations-operation-by-operation")
-    heading = next_section.locator("h2").first.bounding_box()
-    assert form and heading
-    assert 0 < heading["y"] - form["y"] - form["height"] < 100
-    enter(page, "20")
-    figures.first.evaluate("figure => figure.scrollIntoView()")  # drawn in view
-    for part in (texts, figures):
-        expect(part.first).to_be_visible()
+    compare(asked, "1.3")
+    expect(explained).to_be_visible()
     expect(behind).to_be_hidden()
-    assert next_section.locator(".waits[hidden]").count()
+
+
+@pytest.mark.parametrize("path", ["memory", "compiling", "performance", "tiles"])
+def test_no_figure_table_list_or_code_waits(open_http_page: Visitor, path: str):
+    page = open_http_page(f"chapter_gpus/{path}.html")
+    for tab in TABS:
+        choose(page, tab)
+        asked = page.locator(".prediction:visible").count()
+        told = page.locator('p[hidden="until-found"].waits')
+        assert 0 < told.count() and asked
+        others = page.locator('main [hidden="until-found"]:not(p, .covered)')
+        assert others.count() == 0
 
 
 @pytest.mark.parametrize("path", ["memory", "compiling", "performance", "tiles"])
@@ -127,49 +133,16 @@ def test_what_waits_in_no_framework_is_in_view(open_http_page: Visitor, path: st
         assert page.locator(".waits").locator("visible=true").count() == 0
 
 
-def test_an_open_text_ends_the_cover(open_http_page: Visitor):
-    page = open_http_page("chapter_gpus/out-of-memory.html")
-    field(page.locator(".prediction:visible").first).scroll_into_view_if_needed()
-    text = page.locator("p")
-    expect(text.filter(has_text="does not quite arrive")).to_be_hidden()
-    expect(text.filter(has_text="Loss scaling multiplies the loss")).to_be_visible()
+def test_an_open_text_does_not_wait(open_http_page: Visitor):
+    page = open_http_page("chapter_gpus/performance.html")
+    expect(paragraph(page, "Here is the picture that gives the model")).to_be_visible()
+    expect(paragraph(page, "A single number, the time of a call")).to_be_hidden()
 
 
-FIGURE = "#fig-workers"
-
-
-def workers(page: Page) -> Locator:
-    figure = page.locator(FIGURE)
-    expect(figure).to_be_visible()
-    expect(figure).to_be_in_viewport()
-    return page.locator(".prediction[data-open]:visible")
-
-
-def test_a_link_into_a_cover_opens_it(open_page: Visitor):
-    page = open_page(f"chapter_gpus/data-movement.html{FIGURE}")
-    expect(workers(page)).to_have_count(1)
-    others = page.locator(".prediction:not([data-open]):visible .covered")
-    assert others.count() == 2 and not any(o.is_visible() for o in others.all())
-    workers(page).get_by_role("button", name="Cover again").click()
-    expect(page.locator(FIGURE)).to_be_hidden()
-    page.evaluate("scrollTo(0, 0)")
-    page.evaluate(f"document.querySelector('a[href=\"{FIGURE}\"]').click()")
-    workers(page)  # although the address is the same
-
-
-def test_going_back_to_a_place_in_a_cover_opens_it(open_http_page: Visitor):
-    page = open_http_page("chapter_gpus/data-movement.html")
-    page.evaluate(f"location.hash = '{FIGURE}'")
-    expect(workers(page)).to_have_count(1)
-    page.evaluate("location.hash = '#what-a-copy-costs'")
-    button = page.get_by_role("button", name="Cover again").locator("visible=true")
-    button.click()
-    expect(page.locator(FIGURE)).to_be_hidden()
-    page.go_back()
-    workers(page)
-    page.goto(f"{open_http_page.base}index.html")
-    page.go_back()
-    workers(page)
+def test_a_figure_below_a_cover_is_in_sight(open_http_page: Visitor):
+    page = open_http_page("chapter_gpus/data-movement.html#fig-workers")
+    expect(page.locator("#fig-workers")).to_be_in_viewport()
+    assert page.locator(".prediction[data-open]:visible").count() == 0
 
 
 def test_a_search_of_the_browser_opens_the_cover(open_http_page: Visitor):

@@ -396,16 +396,6 @@ def test_a_predicted_number_stays_covered_and_enters_the_row(live: Page):
     expect(answers.locator(".live-answer dd")).to_contain_text("123")
 
 
-def test_the_buttons_of_a_cell_wait_with_it(live: Page):
-    live.goto(live.url.replace("quick-guide", "memory").partition("?")[0])
-    waiting = live.locator("#one-step-over-time .live-row.waits")
-    shown = waiting.locator("visible=true")
-    expect(waiting.first).to_be_attached()
-    expect(shown).to_have_count(0)
-    live.get_by_role("button", name="Show the output").first.click()
-    expect(shown).to_have_count(1)
-
-
 def test_an_exercise_gets_a_cell(live: Page):
     live.locator(".live-try").first.click()
     cell = live.locator(".live-cell")

@@ -33,3 +33,17 @@ def test_a_word_to_avoid_is_found(make_book: Callable[..., Book], text: str, lin
 )
 def test_code_and_parts_of_words_are_not(make_book: Callable[..., Book], text: str):
     assert problems(make_book, text) == []
+
+
+PROMISE = "After this section you can count bytes."
+
+
+@pytest.mark.parametrize("promise", [PROMISE, f"(**{PROMISE}**)", "In this section,"])
+def test_no_section_opens_with_a_promise(make_book: Callable[..., Book], promise: str):
+    (found,) = problems(make_book, f"{promise}\n\nHalf of them are wasted.")
+    assert found.startswith("chapter/one.md:3: a section opens with a surprise")
+
+
+def test_a_promise_may_follow_later(make_book: Callable[..., Book]):
+    text = f"Half of the bytes are wasted. {PROMISE}\n\n{PROMISE}"
+    assert problems(make_book, text) == []
