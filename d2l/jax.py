@@ -118,6 +118,7 @@ from d2l.tables import (
     Plan,
     cache_bytes,
     card_data,
+    card_holds,
     cited,
     cited_rows,
     count_instructions,
@@ -127,6 +128,7 @@ from d2l.tables import (
     stored_plans,
     stored_turns,
     turn_clocks,
+    usable_memory,
 )
 
 # fmt: off
@@ -137,7 +139,7 @@ __all__ = [
     "OperationRecorder", "Operations", "ProgressBoard", "Request", "SGD", "SHAPES",
     "StepMemory", "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer",
     "add_to_class", "array_bytes", "build_problems", "bus_bandwidth", "cache_bytes",
-    "card_data", "cited", "cited_rows", "compile_kernel", "compute_in",
+    "card_data", "card_holds", "cited", "cited_rows", "compile_kernel", "compute_in",
     "count_collectives", "count_instructions", "count_messages", "count_traffic", "cpu",
     "decode", "device_group", "figure", "fit_copy", "free_address", "gpu",
     "gpu_compiler_command", "gpu_info", "gpu_limits", "gpu_report", "in_background",
@@ -153,8 +155,8 @@ __all__ = [
     "set_figsize", "show_error", "show_images", "sight_problems", "square_product",
     "step_needs", "stored_collectives", "stored_plans", "stored_turns", "synchronize",
     "time_call", "time_in_turn", "try_all_gpus", "try_devices", "try_gpu",
-    "turn_clocks", "use_svg_display", "verdict", "visible_gpus", "wave_efficiency",
-    "write_arrays"
+    "turn_clocks", "usable_memory", "use_svg_display", "verdict", "visible_gpus",
+    "wave_efficiency", "write_arrays"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -3834,4 +3836,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from a192982b637ff7a1, with the contents aea1a056ea1dc9cd.
+# Generated from 5f81ffb86ccd5740, with the contents 5055ed2a4e3b11c3.

@@ -108,6 +108,7 @@ from d2l.tables import (
     SHAPES,
     cache_bytes,
     card_data,
+    card_holds,
     cited,
     cited_rows,
     count_instructions,
@@ -117,6 +118,7 @@ from d2l.tables import (
     stored_plans,
     stored_turns,
     turn_clocks,
+    usable_memory,
 )
 
 # fmt: off
@@ -127,9 +129,9 @@ __all__ = [
     "Operation", "OperationRecorder", "ProgressBoard", "Request", "SGD", "SHAPES",
     "StepMemory", "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer",
     "add_to_class", "all_arrays", "build_problems", "bus_bandwidth", "cache_bytes",
-    "card_data", "checkpoint", "cited", "cited_rows", "compile_cuda", "compile_kernel",
-    "count_instructions", "count_traffic", "cpu", "decode", "figure", "fit_copy",
-    "flatten", "free_ports", "gpu", "gpu_info", "gpu_limits", "gpu_report",
+    "card_data", "card_holds", "checkpoint", "cited", "cited_rows", "compile_cuda",
+    "compile_kernel", "count_instructions", "count_traffic", "cpu", "decode", "figure",
+    "fit_copy", "flatten", "free_ports", "gpu", "gpu_info", "gpu_limits", "gpu_report",
     "group_environment", "in_background", "keep_freed_memory", "large_sum",
     "latest_checkpoint", "launch", "launcher_problems", "likeliest", "list_operations",
     "make_cache", "make_language_model", "mean", "measure_machine", "memory_problems",
@@ -142,8 +144,8 @@ __all__ = [
     "sight_problems", "simulate_kernel", "square_product", "step_needs",
     "stored_collectives", "stored_plans", "stored_turns", "synchronize", "time_call",
     "time_in_turn", "trained_arrays", "try_all_gpus", "try_devices", "try_gpu",
-    "turn_clocks", "use_svg_display", "verdict", "visible_gpus", "wait_for_checkpoints",
-    "wave_efficiency", "worker_store"
+    "turn_clocks", "usable_memory", "use_svg_display", "verdict", "visible_gpus",
+    "wait_for_checkpoints", "wave_efficiency", "worker_store"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -3460,4 +3462,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 659f5a07c9311c2c, with the contents b1365197a1d9b9e2.
+# Generated from 3361d2b97f0d11f7, with the contents 54fe82df3c20ac16.

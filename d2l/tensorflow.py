@@ -109,6 +109,7 @@ from d2l.tables import (
     SHAPES,
     cache_bytes,
     card_data,
+    card_holds,
     cited,
     cited_rows,
     count_instructions,
@@ -118,6 +119,7 @@ from d2l.tables import (
     stored_plans,
     stored_turns,
     turn_clocks,
+    usable_memory,
 )
 
 # fmt: off
@@ -127,8 +129,8 @@ __all__ = [
     "LinearRegressionScratch", "MFU", "MLP", "Machine", "Module", "Operation",
     "ProgressBoard", "Recompute", "Request", "SGD", "SHAPES", "StepMemory",
     "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer", "add_to_class",
-    "build_problems", "bus_bandwidth", "cache_bytes", "card_data", "cited",
-    "cited_rows", "compile_cuda", "compile_kernel", "count_instructions",
+    "build_problems", "bus_bandwidth", "cache_bytes", "card_data", "card_holds",
+    "cited", "cited_rows", "compile_cuda", "compile_kernel", "count_instructions",
     "count_traffic", "cpu", "decode", "figure", "fit_copy", "free_ports", "gpu",
     "gpu_info", "gpu_limits", "gpu_report", "in_background", "in_precision",
     "join_workers", "keep_freed_memory", "large_sum", "latest_checkpoint", "launch",
@@ -143,8 +145,8 @@ __all__ = [
     "set_axes", "set_figsize", "show_error", "show_images", "sight_problems",
     "simulate_kernel", "square_product", "step_needs", "stored_collectives",
     "stored_plans", "stored_turns", "synchronize", "time_call", "time_in_turn", "trace",
-    "try_all_gpus", "try_devices", "try_gpu", "turn_clocks", "use_svg_display",
-    "verdict", "visible_gpus", "wave_efficiency", "worker_rank"
+    "try_all_gpus", "try_devices", "try_gpu", "turn_clocks", "usable_memory",
+    "use_svg_display", "verdict", "visible_gpus", "wave_efficiency", "worker_rank"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -3641,4 +3643,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 466e2fe7e69d7a87, with the contents b9359f3a8f807b7d.
+# Generated from a99f9acad6e148e7, with the contents 85aac6a66f699434.

@@ -124,6 +124,7 @@ from d2l.tables import (
     Collective,
     cache_bytes,
     card_data,
+    card_holds,
     cited,
     cited_rows,
     count_instructions,
@@ -133,6 +134,7 @@ from d2l.tables import (
     stored_plans,
     stored_turns,
     turn_clocks,
+    usable_memory,
 )
 
 # fmt: off
@@ -143,10 +145,10 @@ __all__ = [
     "Operation", "OperationRecorder", "ProgressBoard", "Request", "SGD", "SHAPES",
     "StepMemory", "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer",
     "add_to_class", "build_problems", "bus_bandwidth", "cache_bytes", "card_data",
-    "cited", "cited_rows", "compile_kernel", "count_collectives", "count_instructions",
-    "count_traffic", "cpu", "decode", "figure", "fit_copy", "gpu", "gpu_info",
-    "gpu_limits", "gpu_report", "in_background", "inner_loop", "interpret_kernel",
-    "keep_freed_memory", "large_sum", "latest_checkpoint", "launch",
+    "card_holds", "cited", "cited_rows", "compile_kernel", "count_collectives",
+    "count_instructions", "count_traffic", "cpu", "decode", "figure", "fit_copy", "gpu",
+    "gpu_info", "gpu_limits", "gpu_report", "in_background", "inner_loop",
+    "interpret_kernel", "keep_freed_memory", "large_sum", "latest_checkpoint", "launch",
     "launcher_problems", "likeliest", "list_operations", "make_cache",
     "make_language_model", "mean", "measure_machine", "memory_problems", "move_to",
     "nbytes", "nn_Module", "num_gpus", "numpy", "nvidia_smi", "occupancy",
@@ -157,7 +159,8 @@ __all__ = [
     "show_error", "show_images", "sight_problems", "square_product", "step_needs",
     "stored_collectives", "stored_plans", "stored_turns", "synchronize", "time_call",
     "time_in_turn", "triton_code", "try_all_gpus", "try_devices", "try_gpu",
-    "turn_clocks", "use_svg_display", "verdict", "visible_gpus", "wave_efficiency"
+    "turn_clocks", "usable_memory", "use_svg_display", "verdict", "visible_gpus",
+    "wave_efficiency"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -3690,4 +3693,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 591f0717cae3822f, with the contents 3ce6487a498e3204.
+# Generated from e7112ea3b055e4a5, with the contents cec79b254dc261a4.

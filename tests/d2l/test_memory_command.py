@@ -396,7 +396,7 @@ def test_mistakes_of_generate(model, arguments, message, capsys):
     "arguments, message",
     [
         ("", "arguments are required: MODEL; 'python -m d2l memory -h' explains"),
-        ("m:x", "one of the arguments --batch --generate is required; 'python -m"),
+        ("m:x", "one of the arguments --batch --generate --train --adapt is required; 'python -m"),
         ("m:x --batch", "--batch: expected at least one argument"),
         ("m:x --batch 3 --accumulate x", "--accumulate: 'x' is not a positive integer"),
         ("m:x --batch 3 --precision foo", "--precision: invalid choice: 'foo' (choose"),
