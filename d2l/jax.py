@@ -3836,4 +3836,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 5f81ffb86ccd5740, with the contents 5055ed2a4e3b11c3.
+# Generated from 2313702b755adbeb, with the contents 5055ed2a4e3b11c3.

@@ -3462,4 +3462,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 3361d2b97f0d11f7, with the contents 54fe82df3c20ac16.
+# Generated from cc9c17f0405edf7a, with the contents 54fe82df3c20ac16.

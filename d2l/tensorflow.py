@@ -3643,4 +3643,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from a99f9acad6e148e7, with the contents 85aac6a66f699434.
+# Generated from deab8b09f569e72d, with the contents 85aac6a66f699434.

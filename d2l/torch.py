@@ -3693,4 +3693,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from e7112ea3b055e4a5, with the contents cec79b254dc261a4.
+# Generated from 1e798ca157d6fa24, with the contents cec79b254dc261a4.
