@@ -58,6 +58,7 @@ import re
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
+from typing import Any
 
 from d2l import audit, tables, wrappers
 from d2l.arguments import Parser, UsageError, count, run
@@ -225,7 +226,7 @@ def language_step(
         known = " or ".join(f"'{published[each]}'" for each in near)
         raise UsageError(f"the sizes of '{name}' are not known here; write {known}")
     model = TRANSFORMERS[published[_plain(name)]]
-    options = {"checkpoint": not keep_activations, "chunks": chunks}
+    options: dict[str, Any] = {"checkpoint": not keep_activations, "chunks": chunks}
     if task == "adapt":
         options |= {"bits": weight_bits, "adapters": lora_params(model, rank)}
     need = memory_need(model, task, length, sequences, **options)
@@ -251,7 +252,7 @@ def generation(
 ) -> str:
     """Return the table of the bytes that a language model takes to generate text."""
     found = _language_shape(name, shape)
-    given = {"bits": weight_bits, "cache_bits": cache_bits}
+    given: dict[str, Any] = {"bits": weight_bits, "cache_bits": cache_bits}
     need, one = (memory_need(found, "generate", length, n, **given) for n in (users, 1))
     sizes = {"weights": need.weights, "caches": need.caches, "sum": need.total}
     rows = [_row(*item) for item in sizes.items()]

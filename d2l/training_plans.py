@@ -44,10 +44,10 @@ class TrainingPlan:
     0 if no state is sharded, 1 for the optimizer's state, 2 for the gradients too, and
     3 for the weights too. `interleave` are the parts of each stage of a pipeline.
     `recompute` is 'none', 'attention', 'selective' (keeps what a layer receives, the
-    output of its attention, and every second product) or 'full', `loss` 'whole' or
-    'chunks' (of which there are `loss_chunks`), and `attention` 'fused' or 'plain'. `sequence` divides what tensor
-    parallelism would otherwise repeat. `copies` counts logits and their gradients in 16
-    bits, too, if layers have 16 bits.
+    output of its attention, and every second product) or 'full'. `loss` is 'whole' or
+    in `loss_chunks` 'chunks', and `attention` 'fused' or 'plain'. `sequence` divides
+    what tensor parallelism would otherwise repeat. `copies` counts logits and their
+    gradients in 16 bits, too, if layers have 16 bits.
     """
 
     model: Transformer

@@ -32,7 +32,9 @@ export const productRate = (card, peak, bits = 16) => {
   return PRODUCT_SHARE * best * peak;
 };
 
-/** Return the bytes of a card: those that programs see, or else the data sheet's. */
+/** Return the bytes of a card: those that programs see, or else the data sheet's.
+ * @param {Record<string, number>} card its row of cards.csv
+ */
 export const cardMemory = ({ memory, advertised }) => memory || 1e9 * advertised;
 
 /** Return the bytes that a sum of arrays is expected to take on a card. */

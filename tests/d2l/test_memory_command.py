@@ -419,7 +419,7 @@ def test_a_larger_rank_takes_more_for_adapters_alone(memory):
     "arguments, message",
     [
         ("", "arguments are required: MODEL; 'python -m d2l memory -h' explains"),
-        ("m:x", "one of the arguments --batch --generate --train --adapt is required; 'python -m"),
+        ("m:x", "one of the arguments --batch --generate --train --adapt is required"),
         ("m:x --batch", "--batch: expected at least one argument"),
         ("m:x --batch 3 --accumulate x", "--accumulate: 'x' is not a positive integer"),
         ("m:x --batch 3 --precision foo", "--precision: invalid choice: 'foo' (choose"),

@@ -32,7 +32,7 @@ def holding(need):
 def told(capsys, *arguments):
     """Return the cards that `python -m d2l memory` names."""
     assert command.main(["memory", *arguments]) == 0
-    cards = re.search(r"^Cards for .*?: (.*?)\.", capsys.readouterr().out, re.M)[1]
+    (cards,) = re.findall(r"^Cards for .*?: (.*?)\.", capsys.readouterr().out, re.M)
     return [] if cards == "none" else cards.split(", ")
 
 
@@ -155,20 +155,25 @@ def adapting():
     """Yield the published runs of LoRA whose settings are known, with their needs."""
     for row in published.published_rows():
         if row.kind == "fine-tuning" and not row.assumed:
-            yield row, memory_need(
-                row.model,
-                "adapt",
-                row.length,
-                row.micro,
-                bits=row.bits,
-                adapters=row.adapters,
-                checkpoint=row.recompute == "full",
-                chunks=8 if row.loss == "chunks" else 1,
+            yield (
+                row,
+                memory_need(
+                    row.model,
+                    "adapt",
+                    row.length,
+                    row.micro,
+                    bits=row.bits,
+                    adapters=row.adapters,
+                    checkpoint=row.recompute == "full",
+                    chunks=8 if row.loss == "chunks" else 1,
+                ),
             )
 
 
 def test_published_runs_on_cards_with_24_gb_fit():
-    runs = [run for run in adapting() if tables.card_data(run[0].card)["advertised"] == 24]
+    runs = [
+        run for run in adapting() if tables.card_data(run[0].card)["advertised"] == 24
+    ]
     assert len(runs) == 14
     assert [row.id for row, need in runs if not need.fits(row.card)] == []
 

@@ -73,8 +73,9 @@ def needs() -> Iterator[dict[str, Any]]:
             recompute="full" if checkpoint else "none",
             loss="whole" if chunks == 1 else "chunks",
         )
-        options = {"checkpoint": checkpoint, "chunks": chunks}
-        need = memory_need(name, "train", 1024, sequences, **options)
+        need = memory_need(
+            name, "train", 1024, sequences, checkpoint=checkpoint, chunks=chunks
+        )
         yield planned(plan) | {"name": name, "cards": holding(need)}
 
 
