@@ -120,6 +120,7 @@ from d2l.tables import (
     Plan,
     cache_bytes,
     card_data,
+    card_holds,
     card_memory,
     cited,
     cited_rows,
@@ -130,6 +131,7 @@ from d2l.tables import (
     stored_plans,
     stored_turns,
     turn_clocks,
+    usable_memory,
 )
 
 # fmt: off
@@ -140,7 +142,7 @@ __all__ = [
     "OperationRecorder", "Operations", "ProgressBoard", "Request", "SGD", "SHAPES",
     "StepMemory", "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer",
     "add_to_class", "array_bytes", "build_problems", "bus_bandwidth", "cache_bytes",
-    "card_data", "cited", "cited_rows", "compile_kernel", "compute_in",
+    "card_data", "card_holds", "cited", "cited_rows", "compile_kernel", "compute_in",
     "count_collectives", "count_instructions", "count_messages", "count_traffic", "cpu",
     "decode", "device_group", "figure", "fit_copy", "free_address", "gpu",
     "gpu_compiler_command", "gpu_info", "gpu_limits", "gpu_report", "in_background",
@@ -159,8 +161,8 @@ __all__ = [
     "set_axes", "set_figsize", "show_error", "show_images", "sight_problems",
     "square_product", "step_needs", "stored_collectives", "stored_plans",
     "stored_turns", "synchronize", "time_call", "time_in_turn", "try_all_gpus",
-    "try_devices", "try_gpu", "turn_clocks", "use_svg_display", "verdict",
-    "visible_gpus", "wave_efficiency", "write_arrays"
+    "try_devices", "try_gpu", "turn_clocks", "usable_memory", "use_svg_display",
+    "verdict", "visible_gpus", "wave_efficiency", "write_arrays"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -4173,4 +4175,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 403bff48f01951f2, with the contents 42d7f2657a70486c.
+# Generated from 169815507533dc7e, with the contents 61a5e1667280c168.

@@ -1,4 +1,4 @@
-"""Predict the memory that a model takes to train or to generate text, before it runs.
+"""Predict the memory that a model takes to train, adapt or generate, before it runs.
 
 python -m d2l memory MODULE:MODEL --batch SHAPE[:TYPE] ...
 python -m d2l memory 'my_models:Net(10)' --batch 64x784 64:int64 --optimizer sgd
@@ -7,6 +7,8 @@ python -m d2l memory d2l.recorded_steps:ResNet50 --batch 32x3x224x224 32:int64
 python -m d2l memory 'Llama 3 8B' --generate 8192 --users 16
 python -m d2l memory 'Qwen3 8B' --generate 8192 --weight-bits 4.5 --cache-bits 8
 python -m d2l memory my-model --generate 8192 --shape 36,8,128,8.19B
+python -m d2l memory 'Llama 3 8B' --adapt 4096 --weight-bits 4.5 --chunks 8
+python -m d2l memory 'GPT-2 124M' --train 1024 --sequences 16 --keep-activations
 
 With --batch, the command predicts a training step. MODULE is a Python module, such as
 my_models for the file my_models.py in this folder. MODEL is the model in it: an
@@ -36,6 +38,13 @@ given) with LENGTH tokens each, at 16 bits per value unless --weight-bits and
 --cache-bits say otherwise. It assumes that each layer keeps all tokens; sliding
 windows, latent and linear attention need less.
 
+With --train or --adapt, the command predicts a step of a published language model on
+--sequences sequences (one, if not given) of LENGTH tokens, and needs no framework
+either. --train is about all parameters, with Adam in 32 bits and layers in 16; --adapt
+is about LoRA of --rank (16, if not given) beside weights of --weight-bits, whose
+embedding and head stay in 16. Attention is fused. Only the input of each layer is kept
+(checkpointing), unless there is --keep-activations; the loss is computed in --chunks.
+
 Below each prediction, the command prints how much more or less others have measured in
 such cases; 'python -m d2l audit' lists the measurements. A tenth of each card is kept
 free for the framework, the driver, and gaps between arrays. The exit status is 2 for a
@@ -49,12 +58,13 @@ import re
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
+from typing import Any
 
 from d2l import audit, tables, wrappers
 from d2l.arguments import Parser, UsageError, count, run
+from d2l.language_models import TRANSFORMERS
+from d2l.needs import RANK, memory_need
 from d2l.step_memory import (
-    CARDS,
-    LEFT,
     PRECISIONS,
     Prediction,
     Step,
@@ -62,15 +72,25 @@ from d2l.step_memory import (
     load,
     predict,
     remedies,
-    usable,
     where,
 )
+from d2l.tables import LEFT
+from d2l.tables import NAMED_CARDS as CARDS
+from d2l.training_plans import lora_params
 
 TYPES = ("float32", "float16", "bfloat16", "float64", "int64", "int32", "uint8", "bool")
 ITEM = re.compile(rf"([1-9]\d*(?:x[1-9]\d*)*)(?::({'|'.join(TYPES)}))?")
 TRAINING = {"accumulate", "precision", "loss", "optimizer"}
 GENERATING = {"users", "shape", "weight_bits", "cache_bits"}
+LANGUAGE = {"sequences", "chunks", "keep_activations"}
+TASKS = {
+    "batch": TRAINING,
+    "generate": GENERATING,
+    "train": LANGUAGE,
+    "adapt": LANGUAGE | {"rank", "weight_bits"},
+}
 COMMAND = "python -m d2l memory"
+TRAINED = {"adapt": "adapters", "train": "training"}
 FREE = (
     f"{LEFT:.0%} of each card is kept free for the framework, the driver, and gaps "
     "between arrays."
@@ -95,7 +115,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("model", metavar="MODEL")
     task = made.add_mutually_exclusive_group(required=True)
     task.add_argument("--batch", nargs="+", metavar="SHAPE[:TYPE]")
-    task.add_argument("--generate", type=count, metavar="LENGTH")
+    for name in "--generate", "--train", "--adapt":
+        task.add_argument(name, type=count, metavar="LENGTH")
     made.add_argument("--loss", metavar="NAME")
     made.add_argument("--optimizer", metavar="NAME")
     made.add_argument("--accumulate", type=count, metavar="N")
@@ -104,6 +125,10 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--shape", metavar="LAYERS,KV_HEADS,HEAD_SIZE,PARAMETERS")
     made.add_argument("--weight-bits", type=bits, metavar="BITS")
     made.add_argument("--cache-bits", type=bits, metavar="BITS")
+    made.add_argument("--sequences", type=count, metavar="N")
+    made.add_argument("--rank", type=count, metavar="R")
+    made.add_argument("--chunks", type=count, metavar="N")
+    made.add_argument("--keep-activations", action="store_true", default=None)
     return made
 
 
@@ -115,12 +140,13 @@ def main(arguments: Sequence[str]) -> int:
 def answer(arguments: Sequence[str]) -> str:
     """Return the table that the arguments ask for; raise UsageError."""
     options = parser().parse_args(arguments)
-    tasks = {"batch": TRAINING, "generate": GENERATING}
-    chosen = "batch" if options.generate is None else "generate"
     given = {key: value for key, value in vars(options).items() if value is not None}
-    for name in sorted(given.keys() - tasks[chosen] - {"model", *tasks}):
+    (chosen,) = given.keys() & TASKS.keys()
+    for name in sorted(given.keys() - TASKS[chosen] - {"model", *TASKS}):
         raise UsageError(f"--{name.replace('_', '-')} does not apply to --{chosen}")
-    settings = {name: given[name] for name in tasks[chosen] & given.keys()}
+    settings = {name: given[name] for name in TASKS[chosen] & given.keys()}
+    if chosen in ("train", "adapt"):
+        return language_step(options.model, chosen, given[chosen], **settings)
     function = training if chosen == "batch" else generation
     return function(options.model, given[chosen], **settings)
 
@@ -183,6 +209,39 @@ def _change(before: Prediction, remedy: str, after: Prediction | str) -> str:
     return f"{line}, and also fits on {', '.join(more)}." if more else f"{line}."
 
 
+def language_step(
+    name: str,
+    task: str,
+    length: int,
+    sequences: int = 1,
+    rank: int = RANK,
+    weight_bits: float = 16,
+    chunks: int = 1,
+    keep_activations: bool = False,
+) -> str:
+    """Return the table of the bytes that a step of a published language model takes."""
+    published = {_plain(known): known for known in TRANSFORMERS}
+    if _plain(name) not in published:
+        near = get_close_matches(_plain(name), published, 2, 0.7) or published
+        known = " or ".join(f"'{published[each]}'" for each in near)
+        raise UsageError(f"the sizes of '{name}' are not known here; write {known}")
+    model = TRANSFORMERS[published[_plain(name)]]
+    options: dict[str, Any] = {"checkpoint": not keep_activations, "chunks": chunks}
+    if task == "adapt":
+        options |= {"bits": weight_bits, "adapters": lora_params(model, rank)}
+    need = memory_need(model, task, length, sequences, **options)
+    names = "weights", TRAINED[task], "activations", "logits"
+    rows = [_row(*item) for item in zip(names, need)]
+    kind = "fine-tuning" if task == "adapt" else "memory"
+    cards = ", ".join(card for card in CARDS if need.fits(card)) or "none"
+    lines = [
+        *(*rows, _row("sum", need.total), ""),
+        _beside("Published peaks were {} such a sum", kind),
+        f"Cards for this step: {cards}. {FREE}",
+    ]
+    return "\n".join(lines)
+
+
 def generation(
     name: str,
     length: int,
@@ -193,13 +252,12 @@ def generation(
 ) -> str:
     """Return the table of the bytes that a language model takes to generate text."""
     found = _language_shape(name, shape)
-    weights = found.params * weight_bits / 8
-    cache = tables.cache_bytes(found, length, cache_bits / 8)
-    sizes = {"weights": weights, "caches": users * cache}
-    rows = [_row(*item) for item in (sizes | {"sum": sum(sizes.values())}).items()]
-    fit = {card: int((usable(card) - weights) // cache) for card in CARDS}
-    most = ", ".join(f"{card} {max(0, count)}" for card, count in fit.items())
-    cards = ", ".join(card for card in CARDS if fit[card] >= users) or "none"
+    given: dict[str, Any] = {"bits": weight_bits, "cache_bits": cache_bits}
+    need, one = (memory_need(found, "generate", length, n, **given) for n in (users, 1))
+    sizes = {"weights": need.weights, "caches": need.caches, "sum": need.total}
+    rows = [_row(*item) for item in sizes.items()]
+    most = ", ".join(f"{card} {one.users(card)}" for card in CARDS)
+    cards = ", ".join(card for card in CARDS if need.fits(card)) or "none"
     lines = [
         *rows,
         "",

@@ -110,6 +110,7 @@ from d2l.tables import (
     SHAPES,
     cache_bytes,
     card_data,
+    card_holds,
     card_memory,
     cited,
     cited_rows,
@@ -120,6 +121,7 @@ from d2l.tables import (
     stored_plans,
     stored_turns,
     turn_clocks,
+    usable_memory,
 )
 
 # fmt: off
@@ -130,9 +132,9 @@ __all__ = [
     "Operation", "OperationRecorder", "ProgressBoard", "Request", "SGD", "SHAPES",
     "StepMemory", "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer",
     "add_to_class", "all_arrays", "build_problems", "bus_bandwidth", "cache_bytes",
-    "card_data", "checkpoint", "cited", "cited_rows", "compile_cuda", "compile_kernel",
-    "count_instructions", "count_traffic", "cpu", "decode", "figure", "fit_copy",
-    "flatten", "free_ports", "gpu", "gpu_info", "gpu_limits", "gpu_report",
+    "card_data", "card_holds", "checkpoint", "cited", "cited_rows", "compile_cuda",
+    "compile_kernel", "count_instructions", "count_traffic", "cpu", "decode", "figure",
+    "fit_copy", "flatten", "free_ports", "gpu", "gpu_info", "gpu_limits", "gpu_report",
     "group_environment", "in_background", "keep_freed_memory", "large_sum",
     "latest_checkpoint", "launch", "launcher_problems", "likeliest", "list_operations",
     "make_cache", "make_language_model", "mean", "measure_machine", "memory_problems",
@@ -148,8 +150,8 @@ __all__ = [
     "show_error", "show_images", "sight_problems", "simulate_kernel", "square_product",
     "step_needs", "stored_collectives", "stored_plans", "stored_turns", "synchronize",
     "time_call", "time_in_turn", "trained_arrays", "try_all_gpus", "try_devices",
-    "try_gpu", "turn_clocks", "use_svg_display", "verdict", "visible_gpus",
-    "wait_for_checkpoints", "wave_efficiency", "worker_store"
+    "try_gpu", "turn_clocks", "usable_memory", "use_svg_display", "verdict",
+    "visible_gpus", "wait_for_checkpoints", "wave_efficiency", "worker_store"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -3816,4 +3818,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 888586a236b7aa54, with the contents 048e71f236d222d0.
+# Generated from 606fe50fb92e7d61, with the contents f7e7ff306cdcf106.

@@ -17,17 +17,14 @@ from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
-from d2l import tables, wrappers
+from d2l import wrappers
 from d2l.arguments import UsageError
 from d2l.settings import LowerBound, own_line
-from d2l.tables import LEFT
+from d2l.tables import NAMED_CARDS as CARDS
+from d2l.tables import card_holds
 
 PRECISIONS = ("float32", "bfloat16", "float16")
-# From the smallest memory to the largest, and those that JAX can compile for.
-CARDS = (
-    *("T4", "L4", "RTX 4090", "RTX 5090", "A100 40 GB"),
-    *("H100", "A100", "H200", "B200", "B300"),
-)
+# The cards that JAX can compile for.
 PLANNED = ("T4", "H100", "H200", "B200", "B300")
 # How much larger a plan of JAX's compiler for GPUs may be than one for a CPU. For ten
 # steps (GPTs, MLPs, a CNN and an LSTM, in 32 and 16 bits), JAX 0.10.2's plans for a T4,
@@ -61,14 +58,9 @@ class Prediction:
     notes: list[str] = field(default_factory=list)
 
 
-def usable(card: str) -> float:
-    """Return the bytes of a card that a step may take."""
-    return (1 - LEFT) * tables.card_memory(card)
-
-
 def holding(nbytes: float) -> list[str]:
     """Return the cards that hold so many bytes."""
-    return [card for card in CARDS if nbytes <= usable(card)]
+    return [card for card in CARDS if card_holds(card, nbytes)]
 
 
 def reason(error: BaseException) -> str:
@@ -295,7 +287,7 @@ def plan_for_cards(step: Step, options: dict) -> tuple[str, int]:
         plan = library.plan_memory(
             trainer.train_step, state, step.batch, card=card, donate=(0,)
         )
-        if plan.total <= usable(card):
+        if plan.fits:
             break
     return card, plan.total
 

@@ -73,19 +73,38 @@ def card_data(card: str) -> dict[str, float]:
     return found
 
 
+# The cards that answers name, from the smallest memory to the largest.
+NAMED_CARDS = (
+    *("T4", "L4", "RTX 4090", "RTX 5090", "A100 40 GB"),
+    *("H100", "A100", "H200", "B200", "B300"),
+)
 # The share of a card that stays free for the framework, the driver, copies and gaps
 # between arrays. A step is expected to take 1 / (1 - LEFT) of the sum of its arrays.
 LEFT = 0.1
 
 
 def card_memory(card: str) -> float:
-    """Return the bytes of a card; if only the data sheet is known, what that says.
+    """Return the bytes of a card: those that programs see, or else the data sheet's.
 
-    A card has a little more than its data sheet says. Raises ValueError if the card is
+    The two differ by up to 8 percent. A GB of a data sheet may have 2**30 bytes, and
+    error correction takes a part of some cards. Raises ValueError if the card is
     unknown.
     """
     data = card_data(card)
     return data.get("memory") or 1e9 * data["advertised"]
+
+
+def usable_memory(card: str) -> float:
+    """Return the bytes of a card that arrays may take; errors of `card_memory`."""
+    return (1 - LEFT) * card_memory(card)
+
+
+def card_holds(card: str, nbytes: float) -> bool:
+    """Return whether a card holds arrays of so many bytes, with a tenth to spare.
+
+    This is the rule of the whole book. Raises ValueError if the card is unknown.
+    """
+    return nbytes <= usable_memory(card)
 
 
 # The share of the data sheet's rate that training a language model reaches: on cards
@@ -221,8 +240,8 @@ class Plan:
 
     @property
     def fits(self) -> bool:
-        """Return whether the memory of the card is at least `total`."""
-        return self.total <= card_data(self.card)["memory"]
+        """Return whether the card holds `total` by the rule of `card_holds`."""
+        return card_holds(self.card, self.total)
 
 
 def stored_plans(model: str) -> dict:

@@ -111,6 +111,7 @@ from d2l.tables import (
     SHAPES,
     cache_bytes,
     card_data,
+    card_holds,
     card_memory,
     cited,
     cited_rows,
@@ -121,6 +122,7 @@ from d2l.tables import (
     stored_plans,
     stored_turns,
     turn_clocks,
+    usable_memory,
 )
 
 # fmt: off
@@ -130,8 +132,8 @@ __all__ = [
     "LinearRegressionScratch", "MFU", "MLP", "Machine", "Module", "Operation",
     "ProgressBoard", "Recompute", "Request", "SGD", "SHAPES", "StepMemory",
     "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer", "add_to_class",
-    "build_problems", "bus_bandwidth", "cache_bytes", "card_data", "cited",
-    "cited_rows", "compile_cuda", "compile_kernel", "count_instructions",
+    "build_problems", "bus_bandwidth", "cache_bytes", "card_data", "card_holds",
+    "cited", "cited_rows", "compile_cuda", "compile_kernel", "count_instructions",
     "count_traffic", "cpu", "decode", "figure", "fit_copy", "free_ports", "gpu",
     "gpu_info", "gpu_limits", "gpu_report", "in_background", "in_precision",
     "join_workers", "keep_freed_memory", "large_sum", "latest_checkpoint", "launch",
@@ -150,7 +152,8 @@ __all__ = [
     "show_images", "sight_problems", "simulate_kernel", "square_product", "step_needs",
     "stored_collectives", "stored_plans", "stored_turns", "synchronize", "time_call",
     "time_in_turn", "trace", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks",
-    "use_svg_display", "verdict", "visible_gpus", "wave_efficiency", "worker_rank"
+    "usable_memory", "use_svg_display", "verdict", "visible_gpus", "wave_efficiency",
+    "worker_rank"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -3970,4 +3973,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 7b0219f7223a1629, with the contents b9b93ba90893f594.
+# Generated from dfcc3c459e0d71ce, with the contents dfb88997c1d9ab13.

@@ -125,6 +125,7 @@ from d2l.tables import (
     Collective,
     cache_bytes,
     card_data,
+    card_holds,
     card_memory,
     cited,
     cited_rows,
@@ -135,6 +136,7 @@ from d2l.tables import (
     stored_plans,
     stored_turns,
     turn_clocks,
+    usable_memory,
 )
 
 # fmt: off
@@ -145,10 +147,10 @@ __all__ = [
     "Operation", "OperationRecorder", "ProgressBoard", "Request", "SGD", "SHAPES",
     "StepMemory", "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer",
     "add_to_class", "build_problems", "bus_bandwidth", "cache_bytes", "card_data",
-    "cited", "cited_rows", "compile_kernel", "count_collectives", "count_instructions",
-    "count_traffic", "cpu", "decode", "figure", "fit_copy", "gpu", "gpu_info",
-    "gpu_limits", "gpu_report", "in_background", "inner_loop", "interpret_kernel",
-    "keep_freed_memory", "large_sum", "latest_checkpoint", "launch",
+    "card_holds", "cited", "cited_rows", "compile_kernel", "count_collectives",
+    "count_instructions", "count_traffic", "cpu", "decode", "figure", "fit_copy", "gpu",
+    "gpu_info", "gpu_limits", "gpu_report", "in_background", "inner_loop",
+    "interpret_kernel", "keep_freed_memory", "large_sum", "latest_checkpoint", "launch",
     "launcher_problems", "likeliest", "list_operations", "make_cache",
     "make_language_model", "mean", "measure_machine", "memory_problems", "move_to",
     "nbytes", "nn_Module", "num_gpus", "numpy", "nvidia_smi", "occupancy",
@@ -162,8 +164,8 @@ __all__ = [
     "set_figsize", "show_error", "show_images", "sight_problems", "square_product",
     "step_needs", "stored_collectives", "stored_plans", "stored_turns", "synchronize",
     "time_call", "time_in_turn", "triton_code", "try_all_gpus", "try_devices",
-    "try_gpu", "turn_clocks", "use_svg_display", "verdict", "visible_gpus",
-    "wave_efficiency"
+    "try_gpu", "turn_clocks", "usable_memory", "use_svg_display", "verdict",
+    "visible_gpus", "wave_efficiency"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -4042,4 +4044,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 64de89e2161ecf95, with the contents 8ec26266beb3f2a1.
+# Generated from d95474579a44261e, with the contents 8276b4ee6458e602.

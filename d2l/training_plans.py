@@ -44,10 +44,10 @@ class TrainingPlan:
     0 if no state is sharded, 1 for the optimizer's state, 2 for the gradients too, and
     3 for the weights too. `interleave` are the parts of each stage of a pipeline.
     `recompute` is 'none', 'attention', 'selective' (keeps what a layer receives, the
-    output of its attention, and every second product) or 'full', `loss` 'whole' or
-    'chunks', and `attention` 'fused' or 'plain'. `sequence` divides what tensor
-    parallelism would otherwise repeat. `copies` counts logits and their gradients in 16
-    bits, too, if layers have 16 bits.
+    output of its attention, and every second product) or 'full'. `loss` is 'whole' or
+    in `loss_chunks` 'chunks', and `attention` 'fused' or 'plain'. `sequence` divides
+    what tensor parallelism would otherwise repeat. `copies` counts logits and their
+    gradients in 16 bits, too, if layers have 16 bits.
     """
 
     model: Transformer
@@ -69,6 +69,7 @@ class TrainingPlan:
     sequence: bool = True
     overlap: bool = True
     copies: bool = False
+    loss_chunks: int = 8
 
     @property
     def data(self) -> int:
@@ -213,7 +214,7 @@ def parts_of(plan: TrainingPlan) -> tuple[Part, Part, Part]:
     array = tokens * model.width * numbers
     chunks = plan.loss == "chunks"
     whole = 16 if plan.copies and numbers < 4 else 12  # bytes of a logit, at most
-    kept, most = (0, whole / 8) if chunks else (4, whole)
+    kept, most = (0, whole / plan.loss_chunks) if chunks else (4, whole)
     logits = tokens * model.vocabulary
     masks = tokens * model.width if plan.dropout else 0
     few = tokens * selected_per_token(plan) if plan.recompute == "selective" else array
@@ -349,7 +350,15 @@ def _stage_memory(plan: TrainingPlan, last: bool) -> dict[str, float]:
 
 
 def gpu_memory(plan: TrainingPlan) -> dict[str, float]:
-    """Return the bytes by role of the GPU of a plan that needs the most."""
+    """Return the bytes by role of the GPU of a plan that needs the most.
+
+    With one GPU and one microbatch, gradients take the place of the activations; with
+    several microbatches, those of the first wait beside the activations of the others.
+    """
+    if plan.gpus == plan.microbatches == 1:
+        alone = step_memory(plan)
+        alone["temporaries"] += alone.pop("loss")
+        return alone
     first, last = (_stage_memory(plan, last) for last in (False, True))
     return last if sum(last.values()) > sum(first.values()) else first
 
@@ -500,8 +509,18 @@ def quantized_bytes(model: Transformer, bits: float) -> float:
     return bits / 8 * (model.params - ends) + 2 * ends
 
 
-def fine_tuning_memory(plan: TrainingPlan, bits: float, adapters: float) -> float:
-    """Return the bytes that training `adapters` parameters takes on one GPU.
+def lora_params(model: Transformer, rank: int) -> int:
+    """Return the parameters of LoRA beside all matrices of all layers."""
+    width, keys = model.width, model.width * model.kv_heads // model.heads
+    sides = 2 * (width + width) + 2 * (width + keys)  # queries, output; keys, values
+    networks = 3 if model.kind == "llama" else 2
+    return rank * model.layers * (sides + networks * (width + model.hidden))
+
+
+def fine_tuning_bytes(
+    plan: TrainingPlan, bits: float, adapters: float
+) -> dict[str, float]:
+    """Return the bytes that training `adapters` parameters takes on one GPU, by role.
 
     The weights have `bits`, and an adapter's parameter takes 16 bytes with its gradient
     and its state. A logit takes 8 bytes.
@@ -509,6 +528,15 @@ def fine_tuning_memory(plan: TrainingPlan, bits: float, adapters: float) -> floa
     model, tokens = plan.model, plan.tokens
     full = plan.recompute == "full"
     kept = 2 * model.width if full else kept_per_token(plan)
-    logits = 8 * model.vocabulary / (8 if plan.loss == "chunks" else 1)
-    weights = quantized_bytes(model, bits) + 16 * adapters
-    return weights + tokens * (model.layers * kept + logits)
+    chunks = plan.loss_chunks if plan.loss == "chunks" else 1
+    return {
+        "weights": quantized_bytes(model, bits),
+        "training": 16 * adapters,
+        "activations": tokens * model.layers * kept,
+        "logits": tokens * 8 * model.vocabulary / chunks,
+    }
+
+
+def fine_tuning_memory(plan: TrainingPlan, bits: float, adapters: float) -> float:
+    """Return the sum of `fine_tuning_bytes`."""
+    return sum(fine_tuning_bytes(plan, bits, adapters).values())

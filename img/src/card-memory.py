@@ -16,11 +16,12 @@ NEEDS = {"generating, 16 bits": 8.03 * 2, "training with Adam": 8.03 * 16}
 
 
 def sizes() -> dict[str, float]:
-    """Return the advertised gigabytes of each card."""
+    """Return the gigabytes of each card, as `card_memory` of the library does."""
     table = Path(__file__).parents[2] / "d2l/cards.csv"
     rows = csv.DictReader(table.read_text("utf-8").splitlines())
-    found = {r["card"]: r["value"] for r in rows if r["property"] == "advertised"}
-    return {card: float(found[card]) for card in CARDS}
+    found = {(r["card"], r["property"]): r["value"] for r in rows}
+    seen = {card: float(found.get((card, "memory"), 0)) / 1e9 for card in CARDS}
+    return {card: seen[card] or float(found[card, "advertised"]) for card in CARDS}
 
 
 def draw() -> ET.Element:
@@ -30,7 +31,7 @@ def draw() -> ET.Element:
         y = TOP + ROW * i
         label(svg, 8, y + 16, card)
         box(svg, (LEFT, y), (size * SCALE, 22), fill=BLUE, opacity=0.75)
-        label(svg, LEFT + size * SCALE + 6, y + 16, f"{size:.0f} GB")
+        label(svg, LEFT + size * SCALE + 6, y + 16, f"{size:.1f} GB")
     for name, need in NEEDS.items():
         x = LEFT + need * SCALE
         line = {"stroke": INK, "stroke_width": 2, "stroke_dasharray": "5 4"}

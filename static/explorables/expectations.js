@@ -32,5 +32,14 @@ export const productRate = (card, peak, bits = 16) => {
   return PRODUCT_SHARE * best * peak;
 };
 
+/** Return the bytes of a card: those that programs see, or else the data sheet's.
+ * @param {Record<string, number>} card its row of cards.csv
+ */
+export const cardMemory = ({ memory, advertised }) => memory || 1e9 * advertised;
+
 /** Return the bytes that a sum of arrays is expected to take on a card. */
 export const withMargin = (bytes) => bytes / (1 - LEFT);
+
+/** Return whether a card's memory holds arrays of so many bytes, with a tenth to spare: the
+ * rule of the whole book, `card_holds` in d2l/tables.py. */
+export const fits = (bytes, memory) => bytes <= (1 - LEFT) * memory;

@@ -18,7 +18,7 @@ const { fill, sheet, legend } = chart("memory-timeline");
 
 const MEBI = 2 ** 20;
 
-// The capacities that NVIDIA advertises, in GB; NOTES names its documents.
+// The memory of the cards, in GB; NOTES says which.
 const NAMES = {
   t4: "T4",
   l4: "L4",
@@ -33,7 +33,7 @@ const NAMES = {
 const CARDS = Object.fromEntries(
   Object.entries(NAMES).map(([id, name]) => {
     const card = cards[name.replace(", 80 GB", "").replace(",", "")];
-    return [id, [name, card.advertised]];
+    return [id, [name, usual.cardMemory(card) / GIGA]];
   }),
 );
 
@@ -119,10 +119,11 @@ const timeline = (state) => memory.timeline(setting(state));
 /** Return the bytes at the peak of a step. */
 const need = (state) => total(memory.peak(timeline(state)));
 const capacity = (state) => card(state)[1] * GIGA;
+/** Return the bytes at the peak with the logits in 16 bits beside those in 32. */
+const needWithCopies = (state) => need({ ...state, copies: true });
 /** Return the bytes that a step is expected to take. */
-const expectedNeed = (state) =>
-  usual.withMargin(total(memory.peak(memory.timeline({ ...setting(state), copies: true }))));
-const fits = (state) => expectedNeed(state) <= capacity(state);
+const expectedNeed = (state) => usual.withMargin(needWithCopies(state));
+const fits = (state) => usual.fits(needWithCopies(state), capacity(state));
 
 // What was measured, or planned by a compiler, in MiB, and the same from a timeline
 
@@ -501,10 +502,6 @@ const table = (state) => {
 const KORTHIKANTI = "https://arxiv.org/abs/2205.05198";
 const KARPATHY = "https://github.com/karpathy/llm.c/discussions/677";
 const NEU = "https://github.com/smolix/d2l-neu";
-const DOCS = "https://docs.nvidia.com";
-const MATRIX = `${DOCS}/nim/nemo-retriever/text-reranking/1.3.1/support-matrix.html`;
-const DGX = `${DOCS}/dgx/dgxb200-user-guide/introduction-to-dgxb200.html`;
-const ADA = "https://images.nvidia.com/aem-dam/Solutions/geforce/ada/nvidia-ada-gpu-architecture.pdf";
 const NOTES = [
   "In 16 bits, a layer of GPT-2 keeps 34 + 5as/h bytes for each number of its " +
     `input ([Korthikanti et al., 2022](${KORTHIKANTI})), and 32 + 2as/h without ` +
@@ -518,12 +515,11 @@ const NOTES = [
     "plan for Llama 3 is what a compiler would request. It is not a measurement, and " +
     "XLA's plans for the same model without checkpointing are larger than this " +
     "figure says.",
-  `Capacities are those that NVIDIA advertises ([L4, A100 and H100](${MATRIX}), ` +
-    `[RTX 4090](${ADA}), [B200](${DGX})), with 1 GB = 10⁹ bytes. The driver may ` +
-    "report up to 7 % more or less. The CUDA context takes about 0.5 GB, and the " +
-    "allocator leaves gaps. The expected peak counts logits in 16 bits beside those in 32, " +
-    `and leaves ${percent(usual.LEFT)} of the card: ${usual.SAFE} published peaks stay below it. A step ` +
-    "fits if its expected peak does.",
+  "Capacities are what programs see of a card, or else what its data sheet says (L4, " +
+    "RTX 4090, A100 with 40 GB), with 1 GB = 10⁹ bytes; cards.csv names the sources. The " +
+    "expected peak counts logits in 16 bits beside those in 32, and leaves " +
+    `${percent(usual.LEFT)} of the card to the CUDA context and the gaps of the allocator: ` +
+    `${usual.SAFE} published peaks stay below it. A step fits if its expected peak does.`,
   "The unit of time is the forward pass of a layer. Its backward pass takes 2 " +
     "units, or 3 with checkpointing. Parts of a minibatch after the third repeat the " +
     "third and are not drawn.",
@@ -540,7 +536,7 @@ const isTransformer = (state) => !modelOf(state).sizes.widths;
 const transformers = { when: isTransformer };
 const cardNames = Object.entries(CARDS).map(([id, [name, gigabytes]]) => [
   id,
-  name.includes("GB") ? name : `${name}, ${gigabytes} GB`,
+  name.includes("GB") ? name : `${name}, ${size(gigabytes * GIGA)}`,
 ]);
 const isTape = (text) => /^\d+(\.\d+)?(,\d+(\.\d+)?)*$/.test(text);
 /** Return a menu of the settings of a model. */
@@ -618,5 +614,5 @@ export default figure({
   ],
   notes: () => NOTES,
   ...{ settle, draw, summary, result, formula, table },
-  ...{ measured, CARDS, MODELS }, // for tests
+  ...{ measured, fits, CARDS, MODELS }, // for tests
 });

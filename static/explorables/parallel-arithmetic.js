@@ -221,8 +221,20 @@ export const stageMemory = (plan, which) => {
 
 export const total = (roles) => Object.values(roles).reduce((sum, x) => sum + x, 0);
 
+/** Return the bytes by role at the peak of a step of one GPU and one microbatch, whose
+ * gradients take the place of the activations. */
+const alone = (plan) => {
+  const one = { optimizer: "adam", ...plan, batch: plan.micro, parts: 1, sharded: "all" };
+  const { weights, gradients, optimizer, activations, loss, temporaries } = memory.peak(
+    memory.timeline(one),
+  );
+  return { weights, gradients, optimizer, activations, temporaries: temporaries + loss };
+};
+
 /** Return the bytes by role of the GPU that needs the most. */
 export const memoryOf = (plan) => {
+  const { gpus, batch, micro, experts = 1 } = plan;
+  if (gpus === 1 && batch === micro && experts === 1) return alone(plan);
   const [first, last] = [stageMemory(plan, 0), stageMemory(plan, 1)];
   return total(last) > total(first) ? last : first;
 };

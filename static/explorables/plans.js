@@ -12,11 +12,12 @@ import { figure } from "./explorable.js";
 
 const { area, sheet, stack, legend } = chart("plans");
 
-// GB; TFLOP/s of the best published product of 16-bit matrices; GB/s of a GPU in one
+// Bytes; TFLOP/s of the best published product of 16-bit matrices; GB/s of a GPU in one
 // direction inside of its machine and to other machines, and of its memory. NOTES names
 // the sources.
 const card = (name, network, within = cards[name].nvlink) => {
-  const { advertised: capacity, bandwidth: memory } = cards[name];
+  const { bandwidth: memory } = cards[name];
+  const capacity = usual.cardMemory(cards[name]);
   return { name, capacity, rate: usual.BEST[name], within, network, memory };
 };
 const CARDS = {
@@ -135,13 +136,14 @@ const hardwareOf = (state) => ({
 
 const stepOf = (state) => parallel.planStep(planOf(state), hardwareOf(state));
 const expectedOf = (state) => parallel.expectedStep(planOf(state), hardwareOf(state));
-const capacity = (state) => cardOf(state).capacity * GIGA;
+const capacity = (state) => cardOf(state).capacity;
+/** Return the bytes of a GPU's arrays, with the logits in 16 bits beside those in 32, for a
+ * plan that is possible. */
+const withCopies = (state) =>
+  parallel.total(parallel.planStep({ ...planOf(state), copies: true }, hardwareOf(state)).memory);
 /** Return the bytes that a GPU is expected to need, for a plan that is possible. */
-const needOf = (state) => {
-  const { memory } = parallel.planStep({ ...planOf(state), copies: true }, hardwareOf(state));
-  return usual.withMargin(parallel.total(memory));
-};
-const fits = (state) => !stepOf(state).why && needOf(state) <= capacity(state);
+const needOf = (state) => usual.withMargin(withCopies(state));
+const fits = (state) => !stepOf(state).why && usual.fits(withCopies(state), capacity(state));
 
 // The drawing: the memory of a GPU above the time of a step
 

@@ -58,8 +58,8 @@ const PUBLISHED = {
 };
 
 const server = (state) => {
-  const { advertised, bandwidth, tensor16, fp8, ...card } = cards[CARDS[state.card]];
-  const memory = card.memory || 1e9 * advertised;
+  const { bandwidth, tensor16, fp8, ...card } = cards[CARDS[state.card]];
+  const memory = usual.cardMemory(card);
   const eight = state.bits === "8" && fp8;
   const rate = 1e12 * (eight || tensor16);
   const often = usual.productRate(CARDS[state.card], rate, eight ? 8 : 16);

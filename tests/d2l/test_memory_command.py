@@ -393,10 +393,33 @@ def test_mistakes_of_generate(model, arguments, message, capsys):
 
 
 @pytest.mark.parametrize(
+    "model, arguments, message",
+    [
+        ("Llama 9B", "--train 8", "of 'Llama 9B' are not known here; write 'Llama"),
+        ("Llama 3 8B", "--train 8 --rank 4", "--rank does not apply to --train"),
+        ("Llama 3 8B", "--train 8 --weight-bits 4", "--weight-bits does not apply"),
+        ("Llama 3 8B", "--generate 8 --chunks 2", "--chunks does not apply"),
+        ("Llama 3 8B", "--adapt 8 --rank 0", "--rank: '0' is not a positive integer"),
+    ],
+)
+def test_mistakes_of_train_and_adapt(model, arguments, message, capsys):
+    fails(capsys, [model, *arguments.split()], message)
+
+
+def test_a_larger_rank_takes_more_for_adapters_alone(memory):
+    small, large = (
+        rows(memory("Llama 3 8B", "--adapt", "512", "--rank", rank)) for rank in "48"
+    )
+    assert large["adapters"] == pytest.approx(2 * small["adapters"])
+    assert large["weights"] == small["weights"]
+    assert large["sum"] - small["sum"] == pytest.approx(small["adapters"], abs=0.02)
+
+
+@pytest.mark.parametrize(
     "arguments, message",
     [
         ("", "arguments are required: MODEL; 'python -m d2l memory -h' explains"),
-        ("m:x", "one of the arguments --batch --generate is required; 'python -m"),
+        ("m:x", "one of the arguments --batch --generate --train --adapt is required"),
         ("m:x --batch", "--batch: expected at least one argument"),
         ("m:x --batch 3 --accumulate x", "--accumulate: 'x' is not a positive integer"),
         ("m:x --batch 3 --precision foo", "--precision: invalid choice: 'foo' (choose"),
@@ -423,9 +446,10 @@ def examples():
 
 def test_the_examples_of_the_help_work(fw, memory):
     found = examples()
-    assert {"--batch", "--generate"} == {arguments[1] for arguments in found}
+    tasks = {f"--{task}" for task in memory_command.TASKS}
+    assert tasks == {arguments[1] for arguments in found}
     for arguments in found:
-        if fw.tab == "pytorch" or arguments[1] == "--generate":
+        if fw.tab == "pytorch" or arguments[1] != "--batch":
             assert " MiB\n" in memory(*arguments)
 
 

@@ -110,7 +110,7 @@ def test_a_plan_for_a_cpu_has_a_margin(no_compiler, planned):
     size = d2l.StepMemory(0, 0, 0, kept, 0, plan)
     found, cards, _ = step_memory.planned(step(), size, {})
     assert found.peak == peak
-    assert step_memory.usable("T4") > peak and "T4" not in cards  # 15 % are missing
+    assert tables.usable_memory("T4") > peak and "T4" not in cards  # 15 % are missing
     less = size._replace(peak=11 * GIB, activations=0)
     assert "T4" in step_memory.planned(step(), less, {})[1]
 

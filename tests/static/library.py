@@ -208,6 +208,7 @@ def main() -> None:
         "blocks": blocks(),
         "bounds": bounds(),
         "cards": package.cards(Book(ROOT)),
+        "named": tables.NAMED_CARDS,
         "cited": {row.id: row.value for row in tables.cited_rows("all")},
         "latencies": [
             predictions.NVLINK_LATENCY,

@@ -261,7 +261,7 @@ test("advice is kept: if a change is said to be enough, the model fits after it"
   for (const kind of [" fits on ", "One change is enough", "Several changes", "All remedies"])
     assert.ok(texts.some((text) => text.includes(kind)), kind);
   for (const text of texts.filter((one) => one.includes("enough"))) {
-    const [, capacity] = text.match(/\((\d+) GB\)/);
+    const [, capacity] = text.match(/\(([\d.]+) GB\)/);
     const [, lowered, unit] = text.match(/peak to ([\d.]+) (GB|MB)/);
     assert.ok(Number(lowered) * { GB: 1, MB: 1e-3 }[unit] <= Number(capacity), text);
   }

@@ -600,10 +600,10 @@ test("the RTX 4090 is the published one", () => {
 // The words and the drawing
 
 test("verdicts", () => {
-  const text = "Llama 3, 8 B does not fit: each H100 needs 136 GB (expect 153 GB) and has 80 GB.";
+  const text = "Llama 3, 8 B does not fit: each H100 needs 136 GB (expect 153 GB) and has 84.9 GB.";
   assert.equal(result(plans), text);
   const sharded = result(plans, { zero: "3" });
-  includes(sharded, "8 B fits: each H100 needs 24.3 GB of 80");
+  includes(sharded, "8 B fits: each H100 needs 24.3 GB of 84.9");
   includes(sharded, "a step takes at least", "): no exposed communication.");
   const impossible = result(plans, { gpus: 8, tensor: 8, pipeline: 4 });
   const why = "8 GPUs cannot form groups of 8 × 4.";

@@ -4,7 +4,7 @@
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
 
-const { load, library, figures, close, sum } = require("./support.js");
+const { load, library, figures, changed, close, sum } = require("./support.js");
 
 const parallel = load("parallel-arithmetic");
 const memory = load("memory-arithmetic");
@@ -13,7 +13,18 @@ const collective = load("collective-arithmetic");
 const performance = load("performance-arithmetic");
 const usual = load("expectations");
 const { plans, servers, decodes, rings, products, hardware } = library.published;
+const { needs, generating } = library.published;
+const timeline = figures["memory-timeline"];
 const EXACT = { rel: 1e-9 };
+
+/** Return the cards of a figure with the names that the library uses. */
+const nameCards = (spec) =>
+  Object.fromEntries(
+    Object.entries(spec.CARDS).map(([id, card]) => {
+      const name = card.name ?? card[0];
+      return [id, { name: name.replace(", 80 GB", "").replace(",", "") }];
+    }),
+  );
 
 /** Compare numbers by their names, and by nothing but those that are expected. */
 const alike = (found, expected, what) => {
@@ -71,6 +82,50 @@ test("a step on one GPU takes the memory that the library predicts", () => {
     const layer = { gpt: memory.gptLayer, llama: memory.llamaLayer }[plan.kind];
     const { numbers } = memory.RECIPES[plan.recipe];
     close(layer({ ...plan, numbers }), kept, EXACT, what);
+  }
+});
+
+/** Return the cards, of all that answers name, for which something holds. */
+const where = (holds) => library.named.filter((card) => holds(usual.cardMemory(library.cards[card])));
+
+test("a step fits on the same cards in both figures and in the library", () => {
+  assert.ok(new Set(needs.map(({ name }) => name)).size >= 27);
+  for (const { name, plan, hardware: links, cards } of needs) {
+    const copied = { ...plan, copies: true };
+    const one = { ...copied, parts: 1, gpus: 1, sharded: "all" };
+    const peak = memory.total(memory.peak(memory.timeline(one)));
+    const shared = sum(Object.values(parallel.planStep(copied, links).memory));
+    for (const bytes of [peak, shared])
+      assert.deepEqual(where((capacity) => usual.fits(bytes, capacity)), cards, name);
+  }
+});
+
+test("the figures call a step fitting on the cards that the library names", () => {
+  const names = { "Llama 3 8B": ["llama", "llama8"], "GPT-2 124M": ["gpt2", ""] };
+  let seen = 0;
+  for (const { name, plan, cards } of needs.filter(({ name: known }) => names[known])) {
+    const { batch, micro, length, recipe, recompute, loss, attention } = plan;
+    const given = { batch, length, recipe, recompute, loss, attention, dropout: "no", gpus: 1 };
+    const [one, many] = names[name];
+    const same = (spec, model, settings) => {
+      for (const [card, { name: called }] of Object.entries(nameCards(spec))) {
+        const state = { ...changed(spec, { model }, "model"), ...settings, card };
+        assert.equal(spec.fits(state), cards.includes(called), `${name} on ${called}`);
+        seen += 1;
+      }
+    };
+    same(timeline, one, given);
+    if (many && loss === "whole") same(figures.plans, many, { ...given, micro, zero: "0" });
+  }
+  assert.ok(seen > 100);
+});
+
+test("users fit beside a model on the same cards in the figure and in the library", () => {
+  for (const { model, bits, users, cards } of generating) {
+    const task = { model, bits, cacheBits: 16, input: 4096, output: 0 };
+    const most = (capacity) => inference.capacity({ ...task, card: { memory: capacity } });
+    const found = where((capacity) => most(capacity) >= users);
+    assert.deepEqual(found, cards, JSON.stringify(model));
   }
 });
 

@@ -1,13 +1,15 @@
 """Predictions of the library for the rows of published.csv, for the figures' tests."""
 
 import dataclasses
+import itertools
 import random
 from collections.abc import Iterator
 from typing import Any
 
 from d2l import audit, bounds, expectations, predictions, serving, tables
 from d2l import training_plans as training
-from d2l.language_models import TRANSFORMERS
+from d2l.language_models import LANGUAGE_SHAPES, TRANSFORMERS
+from d2l.needs import Need, memory_need
 from d2l.published import Row, published_rows
 
 ALL_CARDS = sorted({row["card"] for row in tables.read_rows("cards.csv")})
@@ -42,6 +44,8 @@ def published() -> dict[str, Any]:
         "decodes": [decoded(row) for row in rows if row.kind == "decode"],
         "rings": [rung(row) for row in rows if row.kind == "all-reduce"],
         "products": list(products(rows)),
+        "needs": list(needs()),
+        "generating": list(generating()),
     }
 
 
@@ -50,6 +54,38 @@ def safe() -> str:
     found = [each for each in audit.outcomes("memory") if not each.why]
     below = sum(each.expected_ratio >= 1 for each in found)
     return f"{below} of {len(found)}"
+
+
+def holding(need: Need) -> list[str]:
+    """Return the cards that hold a need."""
+    return [card for card in tables.NAMED_CARDS if need.fits(card)]
+
+
+def needs() -> Iterator[dict[str, Any]]:
+    """Yield steps of training on one GPU, and the cards on which they fit."""
+    settings = itertools.product((1, 16), (True, False), (1, 8))
+    for (name, model), (sequences, checkpoint, chunks) in itertools.product(
+        TRANSFORMERS.items(), settings
+    ):
+        plan = training.TrainingPlan(
+            model,
+            *(sequences, sequences, 1024),
+            recompute="full" if checkpoint else "none",
+            loss="whole" if chunks == 1 else "chunks",
+        )
+        need = memory_need(
+            name, "train", 1024, sequences, checkpoint=checkpoint, chunks=chunks
+        )
+        yield planned(plan) | {"name": name, "cards": holding(need)}
+
+
+def generating() -> Iterator[dict[str, Any]]:
+    """Yield models that generate text, and the cards that hold some users."""
+    for name, shape in LANGUAGE_SHAPES.items():
+        for bits, users in itertools.product((16, 4.5), (1, 16)):
+            need = memory_need(name, "generate", 4096, users, bits=bits)
+            model = figures_shape(shape)
+            yield {"model": model, "bits": bits, "users": users, "cards": holding(need)}
 
 
 def random_plans(count: int = 200) -> Iterator[training.TrainingPlan]:
