@@ -121,23 +121,24 @@ from d2l.tables import (
 
 # fmt: off
 __all__ = [
-    "Block", "Callback", "Checkpoints", "Classifier", "DataModule", "DeepMLP", "Digits",
-    "FrameworkInfo", "GPUReport", "HyperParameters", "LinearRegression",
-    "LinearRegressionScratch", "MFU", "MLP", "Machine", "MemoryTape", "Module",
-    "Operation", "OperationRecorder", "ProgressBoard", "Request", "SGD", "SHAPES",
-    "StepMemory", "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer",
-    "add_to_class", "all_arrays", "build_problems", "bus_bandwidth", "cache_bytes",
-    "card_data", "checkpoint", "cited", "cited_rows", "compile_cuda", "compile_kernel",
-    "count_instructions", "count_traffic", "cpu", "decode", "figure", "fit_copy",
-    "flatten", "free_ports", "gpu", "gpu_info", "gpu_limits", "gpu_report",
-    "group_environment", "in_background", "keep_freed_memory", "large_sum",
-    "latest_checkpoint", "launch", "launcher_problems", "likeliest", "list_operations",
-    "make_cache", "make_language_model", "mean", "measure_machine", "memory_problems",
-    "move_to", "nbytes", "new_key", "nn_Module", "num_gpus", "numpy", "nvidia_smi",
-    "occupancy", "pipeline_order", "pipeline_times", "plot", "plot_ladder",
-    "plot_trace", "predict_memory", "product_times", "publish_checkpoint",
-    "queue_times", "rank_environment", "remedy", "rental_costs", "rental_offers",
-    "ring_time", "run_kernel", "saved_bytes", "scaling_efficiency", "schedule_buckets",
+    "Block", "Callback", "Checkpoint", "Checkpoints", "Classifier", "DataModule",
+    "DeepMLP", "Digits", "FrameworkInfo", "GPUReport", "HyperParameters",
+    "LinearRegression", "LinearRegressionScratch", "MFU", "MLP", "Machine",
+    "MemoryTape", "Module", "Operation", "OperationRecorder", "ProgressBoard",
+    "Request", "SGD", "SHAPES", "StepMemory", "SyntheticRegressionData", "Timer",
+    "Trainer", "TransformerLayer", "add_to_class", "all_arrays", "build_problems",
+    "bus_bandwidth", "cache_bytes", "card_data", "checkpoint", "cited", "cited_rows",
+    "compile_cuda", "compile_kernel", "count_instructions", "count_traffic", "cpu",
+    "decode", "figure", "fit_copy", "flatten", "free_ports", "gpu", "gpu_info",
+    "gpu_limits", "gpu_report", "group_environment", "in_background",
+    "keep_freed_memory", "large_sum", "latest_checkpoint", "launch",
+    "launcher_problems", "likeliest", "list_operations", "make_cache",
+    "make_language_model", "mean", "measure_machine", "memory_problems", "move_to",
+    "nbytes", "new_key", "nn_Module", "num_gpus", "numpy", "nvidia_smi", "occupancy",
+    "pipeline_order", "pipeline_times", "plot", "plot_ladder", "plot_trace",
+    "predict_memory", "product_times", "publish_checkpoint", "queue_times",
+    "rank_environment", "remedy", "rental_costs", "rental_offers", "ring_time",
+    "run_kernel", "saved_bytes", "scaling_efficiency", "schedule_buckets",
     "scratch_tensors", "serve", "set_axes", "set_figsize", "show_error", "show_images",
     "sight_problems", "simulate_kernel", "square_product", "step_needs",
     "stored_collectives", "stored_plans", "stored_turns", "synchronize", "time_call",
@@ -3460,4 +3461,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 659f5a07c9311c2c, with the contents b1365197a1d9b9e2.
+# Generated from 41cfff5655af8d62, with the contents 51e15d7b1b8f1bf4.

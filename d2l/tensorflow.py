@@ -1076,15 +1076,6 @@ def trace_step(
     return TracedStep(graph, forward, sums, optimizer)
 
 
-def memory_info() -> dict:
-    """Return the bytes that are allocated now, `current`, and their `peak`.
-
-    Counts the first GPU, or the CPU if there is none. Raises ValueError on a
-    CPU if TF_CPU_ALLOCATOR_USE_BFC was not set before TensorFlow was used.
-    """
-    return tf.config.experimental.get_memory_info(try_gpu().strip("/"))
-
-
 def saved_tensors(graph: tf.Graph, forward: set) -> list:
     """Return the results of `forward` that other operations of a graph read.
 
@@ -1175,6 +1166,15 @@ def chunked_loss(
         return total / X.shape[0], backward
 
     return mean(tf.convert_to_tensor(X), tf.convert_to_tensor(W))
+
+
+def memory_info() -> dict:
+    """Return the bytes that are allocated now, `current`, and their `peak`.
+
+    Counts the first GPU, or the CPU if there is none. Raises ValueError on a
+    CPU if TF_CPU_ALLOCATOR_USE_BFC was not set before TensorFlow was used.
+    """
+    return tf.config.experimental.get_memory_info(try_gpu().strip("/"))
 
 
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
@@ -3641,4 +3641,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 466e2fe7e69d7a87, with the contents b9359f3a8f807b7d.
+# Generated from 849e5b073298940b, with the contents da5df213bddb948b.
