@@ -3834,4 +3834,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 3da846a73d16c789, with the contents aea1a056ea1dc9cd.
+# Generated from 67eaa160ac2de2f2, with the contents aea1a056ea1dc9cd.

@@ -3461,4 +3461,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 41cfff5655af8d62, with the contents 51e15d7b1b8f1bf4.
+# Generated from a9d81e182d097a20, with the contents 51e15d7b1b8f1bf4.

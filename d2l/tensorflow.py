@@ -3641,4 +3641,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 849e5b073298940b, with the contents da5df213bddb948b.
+# Generated from 77d7d70eb726a2e0, with the contents da5df213bddb948b.

@@ -3714,4 +3714,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from cd7c9470c04bed21, with the contents 4fb56a9e6d10cd97.
+# Generated from 84f94fce4c60ee9c, with the contents 4fb56a9e6d10cd97.
