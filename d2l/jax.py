@@ -4175,4 +4175,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 169815507533dc7e, with the contents 61a5e1667280c168.
+# Generated from 2424d821f28ae739, with the contents 61a5e1667280c168.

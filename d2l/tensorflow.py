@@ -927,15 +927,6 @@ def trace_step(
     return TracedStep(graph, forward, sums, optimizer)
 
 
-def memory_info() -> dict:
-    """Return the bytes that are allocated now, `current`, and their `peak`.
-
-    Counts the first GPU, or the CPU if there is none. Raises ValueError on a
-    CPU if TF_CPU_ALLOCATOR_USE_BFC was not set before TensorFlow was used.
-    """
-    return tf.config.experimental.get_memory_info(try_gpu().strip("/"))
-
-
 def saved_tensors(graph: tf.Graph, forward: set) -> list:
     """Return the results of `forward` that other operations of a graph read.
 
@@ -1026,6 +1017,15 @@ def chunked_loss(
         return total / X.shape[0], backward
 
     return mean(tf.convert_to_tensor(X), tf.convert_to_tensor(W))
+
+
+def memory_info() -> dict:
+    """Return the bytes that are allocated now, `current`, and their `peak`.
+
+    Counts the first GPU, or the CPU if there is none. Raises ValueError on a
+    CPU if TF_CPU_ALLOCATOR_USE_BFC was not set before TensorFlow was used.
+    """
+    return tf.config.experimental.get_memory_info(try_gpu().strip("/"))
 
 
 def resnet18_roles() -> str:
@@ -3973,4 +3973,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from dfcc3c459e0d71ce, with the contents dfb88997c1d9ab13.
+# Generated from 539ade0cab945c0d, with the contents bee8b191cb639483.

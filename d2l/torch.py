@@ -11,6 +11,7 @@ import ctypes
 import faulthandler
 import functools
 import importlib
+import itertools
 import json
 import math
 import multiprocessing
@@ -155,17 +156,17 @@ __all__ = [
     "make_language_model", "mean", "measure_machine", "memory_problems", "move_to",
     "nbytes", "nn_Module", "num_gpus", "numpy", "nvidia_smi", "occupancy",
     "pipeline_order", "pipeline_times", "plot", "plot_ladder", "plot_trace",
-    "predict_memory", "product_times", "publish_checkpoint", "queue_times", "remedy",
-    "rental_costs", "rental_offers", "resnet18_adapters", "resnet18_calls",
-    "resnet18_checkpointing", "resnet18_copy", "resnet18_epoch", "resnet18_fits",
-    "resnet18_freight", "resnet18_intensity", "resnet18_products", "resnet18_roles",
-    "resnet18_speedup", "resnet18_traffic", "resnet18_waves", "ring_time", "run_kernel",
-    "scaling_efficiency", "schedule_buckets", "scratch_tensors", "serve", "set_axes",
-    "set_figsize", "show_error", "show_images", "sight_problems", "square_product",
-    "step_needs", "stored_collectives", "stored_plans", "stored_turns", "synchronize",
-    "time_call", "time_in_turn", "triton_code", "try_all_gpus", "try_devices",
-    "try_gpu", "turn_clocks", "usable_memory", "use_svg_display", "verdict",
-    "visible_gpus", "wave_efficiency"
+    "predict_memory", "product_times", "publish_checkpoint", "queue_times",
+    "recorded_peak", "remedy", "rental_costs", "rental_offers", "resnet18_adapters",
+    "resnet18_calls", "resnet18_checkpointing", "resnet18_copy", "resnet18_epoch",
+    "resnet18_fits", "resnet18_freight", "resnet18_intensity", "resnet18_products",
+    "resnet18_roles", "resnet18_speedup", "resnet18_traffic", "resnet18_waves",
+    "ring_time", "run_kernel", "scaling_efficiency", "schedule_buckets",
+    "scratch_tensors", "serve", "set_axes", "set_figsize", "show_error", "show_images",
+    "sight_problems", "square_product", "step_needs", "stored_collectives",
+    "stored_plans", "stored_turns", "synchronize", "time_call", "time_in_turn",
+    "triton_code", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks",
+    "usable_memory", "use_svg_display", "verdict", "visible_gpus", "wave_efficiency"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -2981,6 +2982,28 @@ def count_step(
     )
 
 
+def recorded_peak(model_type: Callable, *shape: int) -> int:
+    """Return the most bytes that PyTorch's allocator held in two steps on the CPU.
+
+    `model_type()` makes the model, and `shape` is that of its inputs and labels.
+    """
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # no messages of its own
+    cpu = [torch.profiler.ProfilerActivity.CPU]
+    with torch.profiler.profile(activities=cpu, profile_memory=True) as record:
+        model, X = model_type(), torch.randn(*shape)
+        optimizer = model.configure_optimizers()
+        for _ in range(2):
+            model.loss(model(X), X).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    with tempfile.TemporaryDirectory() as folder:
+        record.export_chrome_trace(f"{folder}/trace.json")
+        events = json.loads(Path(folder, "trace.json").read_text())["traceEvents"]
+    events = [event for event in events if event["name"] == "[memory]"]
+    events.sort(key=lambda event: event["ts"])
+    return max(itertools.accumulate(event["args"]["Bytes"] for event in events))
+
+
 KernelPlan = namedtuple(
     "KernelPlan", "registers stack shared ptx columns cubin", defaults=[0, b""]
 )
@@ -4044,4 +4067,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from d95474579a44261e, with the contents 8276b4ee6458e602.
+# Generated from 4639bfd8b75bdad1, with the contents f7a79a053ff931d8.

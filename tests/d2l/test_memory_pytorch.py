@@ -42,3 +42,16 @@ def test_sparse_gradients_cannot_be_predicted():
     X, y = (torch.zeros(shape, dtype=torch.int64) for shape in ((4, 2), 4))
     with pytest.raises(ValueError, match="set sparse=False"):
         d2l.predict_memory(model, (X, y))
+
+
+def test_the_recorded_peak_counts_memory_that_no_tensor_shows():
+    class Scratch(d2l.DeepMLP):
+        def loss(self, y_hat, y):
+            return nn.functional.mse_loss(y_hat, y)
+
+    X = torch.zeros(2048, 128)
+    for kind, extra in (d2l.DeepMLP, 0), (Scratch, X.nbytes):
+        predicted = d2l.predict_memory(kind(), (X, X)).peak
+        assert d2l.recorded_peak(kind, 2048, 128) == pytest.approx(
+            predicted + extra, abs=2**14
+        )

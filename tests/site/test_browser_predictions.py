@@ -146,8 +146,8 @@ def test_a_figure_below_a_cover_is_in_sight(open_http_page: Visitor):
 
 
 def test_a_search_of_the_browser_opens_the_cover(open_http_page: Visitor):
-    page = open_http_page(f"{SECTION}#:~:text=gives%20the%20areas%20below")
-    told = page.locator("p.waits:visible", has_text="gives the areas below")
+    page = open_http_page(f"{SECTION}#:~:text=four%20arrays%20exist")
+    told = page.locator("p.waits:visible", has_text="four arrays exist")
     expect(told).to_be_in_viewport()
     expect(outputs(page)).to_be_visible()
     expect(arithmetic(page)).to_be_visible()

@@ -74,6 +74,7 @@ DIFFERENCES = {
         "jax tensorflow": "memory_tape",
         "jax": "Operations",
         "pytorch mxnet jax": "OperationRecorder",
+        "pytorch": "recorded_peak",
         "mxnet": "saved_bytes",
         "tensorflow": "memory_info needed_operations trace",
     },
@@ -93,7 +94,7 @@ DIFFERENCES = {
         "jax": "read_arrays write_arrays",
     },
     "the framework has no activation checkpointing or 16 bits that would do": {
-        "mxnet": "checkpoint",
+        "mxnet": "Checkpoint checkpoint",
         "jax": "compute_in lean_tanh",
         "tensorflow": "Recompute in_precision",
     },
