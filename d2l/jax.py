@@ -4175,4 +4175,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 2424d821f28ae739, with the contents 61a5e1667280c168.
+# Generated from 73ed302cb69c23e2, with the contents 61a5e1667280c168.

@@ -3819,4 +3819,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 3178828f53e64709, with the contents cc5ef27a0ffe02c0.
+# Generated from 4758da617a4543a2, with the contents cc5ef27a0ffe02c0.

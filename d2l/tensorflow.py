@@ -3973,4 +3973,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 539ade0cab945c0d, with the contents bee8b191cb639483.
+# Generated from 7c4f609492895d9a, with the contents bee8b191cb639483.

@@ -4067,4 +4067,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 4639bfd8b75bdad1, with the contents f7a79a053ff931d8.
+# Generated from a207bec9b5533b7c, with the contents f7a79a053ff931d8.
