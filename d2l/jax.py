@@ -790,9 +790,9 @@ def resnet18_traffic(num_images: int = 60000) -> str:
     """Return the minibatches of an epoch, and the bytes that `fit` moves."""
     data, size = DataModule(), resnet18_memory()
     data.batch_size = 128
-    steps = len(data.get_tensorloader([jnp.ones((num_images, 1))], train=True))
+    loader: Any = data.get_tensorloader([jnp.ones((num_images, 1))], train=True)
     return (
-        f"{steps} minibatches, {size.weights / 1e6:.0f} MB once and "
+        f"{len(loader)} minibatches, {size.weights / 1e6:.0f} MB once and "
         f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
     )
 
@@ -1873,7 +1873,8 @@ def resnet18_waves(batch_size: int = 128) -> str:
     programs = -(-batch_size * 3 * 3 // 128) * (512 // 128)
 
     def busy(card):
-        return f"{wave_efficiency(programs, int(card_data(card)['cores'])):.0%}"
+        processors = int(card_data(card)["cores"])
+        return f"{100 * wave_efficiency(programs, processors):.0f}%"
 
     return f"{programs} programs; {by_card(busy)}"
 
@@ -4175,4 +4176,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 1ff41f70a1786e10, with the contents 588f516868b936ef.
+# Generated from 10a6d8c7b64c8857, with the contents 4f4a1cb43996acc0.

@@ -778,9 +778,9 @@ def resnet18_traffic(num_images: int = 60000) -> str:
     """Return the minibatches of an epoch, and the bytes that `fit` moves."""
     data, size = DataModule(), resnet18_memory()
     data.batch_size = 128
-    steps = len(data.get_tensorloader([np.ones((num_images, 1))], train=True))
+    loader: Any = data.get_tensorloader([np.ones((num_images, 1))], train=True)
     return (
-        f"{steps} minibatches, {size.weights / 1e6:.0f} MB once and "
+        f"{len(loader)} minibatches, {size.weights / 1e6:.0f} MB once and "
         f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
     )
 
@@ -1620,7 +1620,8 @@ def resnet18_waves(batch_size: int = 128) -> str:
     programs = -(-batch_size * 3 * 3 // 128) * (512 // 128)
 
     def busy(card):
-        return f"{wave_efficiency(programs, int(card_data(card)['cores'])):.0%}"
+        processors = int(card_data(card)["cores"])
+        return f"{100 * wave_efficiency(programs, processors):.0f}%"
 
     return f"{programs} programs; {by_card(busy)}"
 
@@ -3821,4 +3822,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 834b60067de9e7a3, with the contents 92f9388222321dc9.
+# Generated from 5fc2f43dd40a5db8, with the contents 2bd5cef424a1c293.

@@ -748,9 +748,9 @@ def resnet18_traffic(num_images: int = 60000) -> str:
     """Return the minibatches of an epoch, and the bytes that `fit` moves."""
     data, size = DataModule(), resnet18_memory()
     data.batch_size = 128
-    steps = len(data.get_tensorloader([tf.ones((num_images, 1))], train=True))
+    loader: Any = data.get_tensorloader([tf.ones((num_images, 1))], train=True)
     return (
-        f"{steps} minibatches, {size.weights / 1e6:.0f} MB once and "
+        f"{len(loader)} minibatches, {size.weights / 1e6:.0f} MB once and "
         f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
     )
 
@@ -1660,7 +1660,8 @@ def resnet18_waves(batch_size: int = 128) -> str:
     programs = -(-batch_size * 3 * 3 // 128) * (512 // 128)
 
     def busy(card):
-        return f"{wave_efficiency(programs, int(card_data(card)['cores'])):.0%}"
+        processors = int(card_data(card)["cores"])
+        return f"{100 * wave_efficiency(programs, processors):.0f}%"
 
     return f"{programs} programs; {by_card(busy)}"
 
@@ -3973,4 +3974,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 7c4f609492895d9a, with the contents bee8b191cb639483.
+# Generated from f3c6986f29ac0722, with the contents bfdb1f1e83f60bdc.

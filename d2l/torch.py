@@ -735,9 +735,9 @@ def resnet18_traffic(num_images: int = 60000) -> str:
     """Return the minibatches of an epoch, and the bytes that `fit` moves."""
     data, size = DataModule(), resnet18_memory()
     data.batch_size = 128
-    steps = len(data.get_tensorloader([torch.ones((num_images, 1))], train=True))
+    loader: Any = data.get_tensorloader([torch.ones((num_images, 1))], train=True)
     return (
-        f"{steps} minibatches, {size.weights / 1e6:.0f} MB once and "
+        f"{len(loader)} minibatches, {size.weights / 1e6:.0f} MB once and "
         f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
     )
 
@@ -1485,7 +1485,8 @@ def resnet18_waves(batch_size: int = 128) -> str:
     programs = -(-batch_size * 3 * 3 // 128) * (512 // 128)
 
     def busy(card):
-        return f"{wave_efficiency(programs, int(card_data(card)['cores'])):.0%}"
+        processors = int(card_data(card)["cores"])
+        return f"{100 * wave_efficiency(programs, processors):.0f}%"
 
     return f"{programs} programs; {by_card(busy)}"
 
@@ -4067,4 +4068,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from a207bec9b5533b7c, with the contents f7a79a053ff931d8.
+# Generated from 7394ee5c8851814e, with the contents e5afb1e63a6ba74e.

@@ -35,7 +35,7 @@ def boxes():
 
 def printed(code, names):
     """Return the lines that code prints, without what it saves to the library."""
-    kept = [
+    kept: list[ast.stmt] = [
         node for node in ast.parse(code.partition("\n")[2]).body
         if isinstance(node, ast.Expr | ast.For | ast.Assign)
     ]  # fmt: skip
@@ -72,6 +72,7 @@ def test_flops_and_bytes_grow_with_the_minibatch(d2l):
 
 
 @pytest.mark.filterwarnings("ignore:the peak is at least")
+@pytest.mark.slow
 def test_the_memory_is_that_of_a_step_that_runs(d2l, fw):
     model, batch = d2l.ResNet18(), images(fw, 4, 1, 96)
     size = d2l.predict_memory(model, batch)
@@ -88,10 +89,11 @@ def test_checkpointing_keeps_less_and_computes_the_blocks_twice(d2l):
     assert 1.28 < ratio < 4 / 3
 
 
+@pytest.mark.slow
 def test_the_model_learns_with_and_without_checkpointing(d2l, fw):
     X, y = images(fw, 16, 1, 96)
 
-    class Same(d2l.DataModule):
+    class Same(d2l.DataModule):  # type: ignore[name-defined]
         batch_size = 16
 
         def get_dataloader(self, train):
@@ -123,9 +125,10 @@ def test_each_section_of_the_first_parts_has_a_box():
     }
 
 
+@pytest.mark.slow
 def test_the_table_has_the_answer_of_each_box(d2l):
     names = {"d2l": d2l, **vars(d2l)}
-    journey = JOURNEY.search((CHAPTER / "inference.md").read_text("utf-8"))[1]
+    (journey,) = JOURNEY.findall((CHAPTER / "inference.md").read_text("utf-8"))
     table = printed(f"\n{journey}", names)
     answers = {name: printed(code, names) for name, code in boxes().items()}
     for name, lines in answers.items():

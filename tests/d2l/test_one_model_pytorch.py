@@ -45,5 +45,5 @@ def test_checkpointing_leaves_the_gradients_as_they_are():
         model(X[:1])
         step(model, X, y)
         gradients.append([p.grad for p in model.parameters()])
-    for plain, twice in zip(*gradients):
+    for plain, twice in zip(*gradients, strict=True):
         torch.testing.assert_close(plain, twice)
