@@ -84,9 +84,9 @@ def saved_statements(code: str) -> list[ast.stmt]:
 
 
 def saved_names(code: str) -> Iterator[str]:
-    """Yield the names of the library that the marked statements of code define."""
+    """Yield the names of the library that marked statements define, without modules."""
     for node in saved_statements(code):
-        if isinstance(node, IMPORT):
+        if isinstance(node, ast.ImportFrom):
             yield from (name.asname or name.name for name in node.names)
         elif isinstance(node, DEFINITION) and not _extends_class(node):
             yield node.name

@@ -36,7 +36,7 @@ def prepare_batch(self, batch): ...
         ("#@save\ndef below(): ...\n", ["below"], []),
         ("from a import b as c, d  #@save", ["c", "d"], []),
         ("from a import (  #@save\n    b,\n    c)", ["b", "c"], []),
-        ("from a import b\nimport c  #@save", ["c"], []),
+        ("from a import b\nimport c  #@save", [], []),
         ("print('#@save')\ndef shown(): ...", [], []),
         ("def wrong(:  #@save", [], []),
     ],
