@@ -102,7 +102,7 @@ def test_nothing_moves_while_a_page_loads(
 
 
 def test_a_page_is_set_in_the_fonts_of_the_book(open_page: Visitor):
-    page = open_page("chapter_gpus/trainer.html")
+    page = open_page("chapter_gpus/memory.html")
     drawn: list[dict[str, Any]] = []
     for _ in range(5):
         page.wait_for_load_state("networkidle")
@@ -141,7 +141,7 @@ def test_what_stands_in_for_a_font_has_a_bold_and_an_italic(open_http_page: Visi
     context = open_http_page.context(viewport=WIDE)
     context.route("**/*.woff2", lambda route: held.append(route))
     page = context.new_page()
-    address = f"{open_http_page.base}chapter_gpus/trainer.html"
+    address = f"{open_http_page.base}chapter_gpus/memory.html"
     page.goto(address, wait_until="commit")
     wait_until(page, "performance.getEntriesByName('first-contentful-paint').length")
     while held:

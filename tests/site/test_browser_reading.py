@@ -320,5 +320,5 @@ def test_the_figure_of_the_front_page_is_interactive_at_once(
 
 def test_a_card_leads_to_its_section(open_page: Visitor):
     page = open_page(PAGES[0])
-    page.locator(".section-card").nth(2).click(position={"x": 5, "y": 5})
+    page.locator(".section-card").nth(1).click(position={"x": 5, "y": 5})
     page.wait_for_url(f"**/{SECTION}*")

@@ -89,7 +89,7 @@ def test_a_figure_comes_into_view_and_marks_what_has_changed(
 
 
 def test_a_page_stays_where_it_is_if_the_figure_is_in_view(open_page: Visitor):
-    page = open_page(SECTION, viewport={"width": 1280, "height": 1300})
+    page = open_page(SECTION, viewport={"width": 1280, "height": 1800})
     figure = page.locator("#fig-queue")
     figure.scroll_into_view_if_needed()
     figure.locator(".drawing svg").wait_for()
