@@ -1,4 +1,4 @@
-"""What a cell saves: one answer for the library, the pages and the index."""
+"""The library, the pages and the index agree on the names that a cell saves."""
 
 import pytest
 
