@@ -114,14 +114,12 @@ from d2l.storage import (
     writing,
 )
 from d2l.tables import (
-    LEFT,
     SHAPES,
     Collective,
     Plan,
     cache_bytes,
     card_data,
     card_holds,
-    card_memory,
     cited,
     cited_rows,
     count_instructions,
@@ -240,7 +238,6 @@ def faster_device(cpu: float, gpu: float, margin: float = 2.0) -> str:
     return "the GPU wins" if gpu < cpu else "the CPU wins"
 
 
-# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
 def cpu() -> jax.Device:
     """Return this process's first CPU device; RuntimeError if JAX has none."""
     try:
@@ -250,13 +247,6 @@ def cpu() -> jax.Device:
         raise RuntimeError(
             f"JAX_PLATFORMS={kinds} excludes the CPU; set JAX_PLATFORMS={kinds},cpu"
         ) from None
-
-
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
-def accelerator() -> str:
-    """Return JAX's default kind of device, with 'gpu' in place of 'cpu'."""
-    kind = jax.default_backend()
-    return "gpu" if kind == "cpu" else kind
 
 
 def gpu(i: int = 0) -> jax.Device:
@@ -282,14 +272,6 @@ def try_all_gpus() -> list[jax.Device]:
     return [gpu(i) for i in range(num_gpus())] or [cpu()]
 
 
-# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-def try_devices(n: int = 2) -> list[jax.Device]:
-    """Return `n` devices: GPUs first, then CPU devices, repeated if needed."""
-    gpus = [gpu(i) for i in range(num_gpus())]
-    return (gpus + jax.local_devices(backend="cpu") * n)[:n]
-
-
-# Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
 def product_times(
     n: int,
     itemsize: int = 4,
@@ -1080,6 +1062,16 @@ def resnet18_adapters() -> str:
 
 
 # Defined in chapter_gpus/does-it-fit.md (sec_gpu_cards)
+def resnet18_fits(batch_size: int = 1024) -> str:
+    """Return the bytes of a large step, and whether three cards hold it."""
+    peak = resnet18_memory(batch_size).peak
+
+    def fits(card):
+        return "yes" if card_holds(card, peak) else "no"
+
+    return f"{peak / 1e9:.1f} GB; {by_card(fits)}"
+
+
 def plan_memory(
     step: Callable,
     *args: Any,
@@ -1304,16 +1296,6 @@ def language_model_plan(
         donate=[0],
         model=model,
     )
-
-
-def resnet18_fits(batch_size: int = 1024) -> str:
-    """Return the bytes of a large step, and whether three cards hold it."""
-    peak = resnet18_memory(batch_size).peak
-
-    def fits(card):
-        return "yes" if peak <= (1 - LEFT) * card_memory(card) else "no"
-
-    return f"{peak / 1e9:.1f} GB; {by_card(fits)}"
 
 
 # Defined in chapter_gpus/performance.md (sec_gpu_performance)
@@ -2800,6 +2782,18 @@ Trainer.val_batch_idx = between_steps("val_batch_idx")
 Trainer.state = between_steps("state")
 
 
+def accelerator() -> str:
+    """Return JAX's default kind of device, with 'gpu' in place of 'cpu'."""
+    kind = jax.default_backend()
+    return "gpu" if kind == "cpu" else kind
+
+
+def try_devices(n: int = 2) -> list[jax.Device]:
+    """Return `n` devices: the GPUs first, then CPU devices, repeated if needed."""
+    gpus = [gpu(i) for i in range(num_gpus())]
+    return (gpus + jax.local_devices(backend="cpu") * n)[:n]
+
+
 def first_gpus(n: int) -> list:
     """Return the first `n` GPUs, or all of them with a warning if there are fewer.
 
@@ -4176,4 +4170,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 10a6d8c7b64c8857, with the contents 4f4a1cb43996acc0.
+# Generated from 01f35e84bea2a96e, with the contents 7006b0e766ceaebf.

@@ -106,12 +106,10 @@ from d2l.storage import (
     writing,
 )
 from d2l.tables import (
-    LEFT,
     SHAPES,
     cache_bytes,
     card_data,
     card_holds,
-    card_memory,
     cited,
     cited_rows,
     count_instructions,
@@ -259,12 +257,6 @@ def try_gpu(i: int = 0) -> Any:
 def try_all_gpus() -> list:
     """Return all GPUs, or [cpu()] if there is none."""
     return [gpu(i) for i in range(num_gpus())] or [cpu()]
-
-
-def try_devices(n: int = 2) -> list:
-    """Return `n` devices: the GPUs first, then CPU contexts."""
-    gpus = [gpu(i) for i in range(num_gpus())]
-    return (gpus + [npx.cpu(i) for i in range(n)])[:n]
 
 
 def product_times(
@@ -1134,7 +1126,7 @@ def resnet18_fits(batch_size: int = 1024) -> str:
     peak = resnet18_memory(batch_size).peak
 
     def fits(card):
-        return "yes" if peak <= (1 - LEFT) * card_memory(card) else "no"
+        return "yes" if card_holds(card, peak) else "no"
 
     return f"{peak / 1e9:.1f} GB; {by_card(fits)}"
 
@@ -2501,6 +2493,12 @@ Trainer.gradient_clip_val = Setting(
 )
 
 
+def try_devices(n: int = 2) -> list:
+    """Return `n` devices: the GPUs first, then CPU contexts."""
+    gpus = [gpu(i) for i in range(num_gpus())]
+    return (gpus + [npx.cpu(i) for i in range(n)])[:n]
+
+
 def first_gpus(n: int) -> list:
     """Return the first `n` GPUs, or all of them with a warning if there are fewer.
 
@@ -3822,4 +3820,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 905e6f48458832d5, with the contents b12fc46d5cafc5fe.
+# Generated from 82a9dfca668153f4, with the contents 45cc17527fc89fc4.

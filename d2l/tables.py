@@ -86,7 +86,7 @@ LEFT = 0.1
 def card_memory(card: str) -> float:
     """Return the bytes of a card: those that programs see, or else the data sheet's.
 
-    The two differ by up to 8 percent. A GB of a data sheet may have 2**30 bytes, and
+    The two differ by up to 7 percent. A GB of a data sheet may have 2**30 bytes, and
     error correction takes a part of some cards. Raises ValueError if the card is
     unknown.
     """

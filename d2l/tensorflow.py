@@ -107,12 +107,10 @@ from d2l.storage import (
     writing,
 )
 from d2l.tables import (
-    LEFT,
     SHAPES,
     cache_bytes,
     card_data,
     card_holds,
-    card_memory,
     cited,
     cited_rows,
     count_instructions,
@@ -275,14 +273,6 @@ def try_gpu(i: int = 0) -> Device:
 def try_all_gpus() -> list[Device]:
     """Return all GPUs, or [cpu()] if there is none."""
     return [gpu(i) for i in range(num_gpus())] or [cpu()]
-
-
-def try_devices(n: int = 2) -> list[Device]:
-    """Return `n` devices: the GPUs first, then CPU devices, repeated if needed."""
-    gpus = [gpu(i) for i in range(num_gpus())]
-    cpus = tf.config.list_logical_devices("CPU")
-    names = [Device(f"/CPU:{i}") for i in range(len(cpus))]
-    return (gpus + names * n)[:n]
 
 
 def product_times(
@@ -1171,7 +1161,7 @@ def resnet18_fits(batch_size: int = 1024) -> str:
     peak = resnet18_memory(batch_size).peak
 
     def fits(card):
-        return "yes" if peak <= (1 - LEFT) * card_memory(card) else "no"
+        return "yes" if card_holds(card, peak) else "no"
 
     return f"{peak / 1e9:.1f} GB; {by_card(fits)}"
 
@@ -2610,6 +2600,14 @@ Trainer.train_batch_idx = between_steps("train_batch_idx")
 Trainer.val_batch_idx = between_steps("val_batch_idx")
 
 
+def try_devices(n: int = 2) -> list[Device]:
+    """Return `n` devices: the GPUs first, then CPU devices, repeated if needed."""
+    gpus = [gpu(i) for i in range(num_gpus())]
+    cpus = tf.config.list_logical_devices("CPU")
+    names = [Device(f"/CPU:{i}") for i in range(len(cpus))]
+    return (gpus + names * n)[:n]
+
+
 def first_gpus(n: int) -> list:
     """Return the first `n` GPUs, or all of them with a warning if there are fewer.
 
@@ -3974,4 +3972,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from f3c6986f29ac0722, with the contents bfdb1f1e83f60bdc.
+# Generated from dba59614d9038e99, with the contents 1270d240eb3b1d14.

@@ -121,13 +121,11 @@ from d2l.storage import (
     writing,
 )
 from d2l.tables import (
-    LEFT,
     SHAPES,
     Collective,
     cache_bytes,
     card_data,
     card_holds,
-    card_memory,
     cited,
     cited_rows,
     count_instructions,
@@ -250,12 +248,6 @@ def cpu() -> torch.device:
     return torch.device("cpu")
 
 
-def accelerator() -> str:
-    """Return the kind of GPU that PyTorch was built for, such as 'cuda'."""
-    kind = torch.accelerator.current_accelerator()
-    return kind.type if kind else "cuda"
-
-
 def gpu(i: int = 0) -> torch.device:
     """Return GPU number `i`, whether it exists or not."""
     return torch.device(accelerator(), i)
@@ -274,12 +266,6 @@ def try_gpu(i: int = 0) -> torch.device:
 def try_all_gpus() -> list[torch.device]:
     """Return all GPUs, or [cpu()] if there is none."""
     return [gpu(i) for i in range(num_gpus())] or [cpu()]
-
-
-def try_devices(n: int = 2) -> list[torch.device]:
-    """Return `n` devices: the GPUs first, then the CPU as often as needed."""
-    gpus = [gpu(i) for i in range(num_gpus())]
-    return (gpus + [cpu()] * n)[:n]
 
 
 def product_times(
@@ -986,7 +972,7 @@ def resnet18_fits(batch_size: int = 1024) -> str:
     peak = resnet18_memory(batch_size).peak
 
     def fits(card):
-        return "yes" if peak <= (1 - LEFT) * card_memory(card) else "no"
+        return "yes" if card_holds(card, peak) else "no"
 
     return f"{peak / 1e9:.1f} GB; {by_card(fits)}"
 
@@ -2463,6 +2449,18 @@ Trainer.gradient_clip_val = Setting(
     "0 (no limit) or a positive number",
     is_limit,
 )
+
+
+def accelerator() -> str:
+    """Return the kind of GPU that PyTorch was built for, such as 'cuda'."""
+    kind = torch.accelerator.current_accelerator()
+    return kind.type if kind else "cuda"
+
+
+def try_devices(n: int = 2) -> list[torch.device]:
+    """Return `n` devices: the GPUs first, then the CPU as often as needed."""
+    gpus = [gpu(i) for i in range(num_gpus())]
+    return (gpus + [cpu()] * n)[:n]
 
 
 def first_gpus(n: int) -> list:
@@ -4068,4 +4066,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 7394ee5c8851814e, with the contents e5afb1e63a6ba74e.
+# Generated from 3b8f0d42d249b6e4, with the contents bfeccb73bdb80b40.
