@@ -206,34 +206,6 @@ def resnet18_freight() -> str:
 
 
 # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
-def gpu_step_time(
-    calls: float,
-    flops: float,
-    nbytes: float,
-    host: float = 0.0,
-    num_copies: int = 2,
-    copy_latency: float = 10e-6,
-    gpu_rate: float = 66.9e12,
-    memory_bandwidth: float = 3.35e12,
-) -> float:
-    """Return the seconds of a training step on a GPU, predicted without one.
-
-    The step starts `num_copies` copies, and then takes as long as its calls, its
-    arithmetic, its bytes or its host, whichever takes longest. `calls` and `host`
-    are in seconds, the rate in FLOP/s, the bandwidth in B/s.
-    """
-    return num_copies * copy_latency + max(
-        calls, host, flops / gpu_rate, nbytes / memory_bandwidth
-    )
-
-
-def faster_device(cpu: float, gpu: float, margin: float = 2.0) -> str:
-    """Return which of two times wins by more than a factor, or that neither does."""
-    if max(cpu, gpu) <= margin * min(cpu, gpu):
-        return "too close to call"
-    return "the GPU wins" if gpu < cpu else "the CPU wins"
-
-
 def cpu() -> Any:
     """Return the CPU."""
     return npx.cpu()
@@ -284,6 +256,34 @@ def product_times(
     copies = 3 * copy_latency + size / link_bandwidth
     product = max(operations / gpu_rate, size / memory_bandwidth)
     return cpu, copies, num_products * (product + launch_time)
+
+
+def gpu_step_time(
+    calls: float,
+    flops: float,
+    nbytes: float,
+    host: float = 0.0,
+    num_copies: int = 2,
+    copy_latency: float = 10e-6,
+    gpu_rate: float = 66.9e12,
+    memory_bandwidth: float = 3.35e12,
+) -> float:
+    """Return the seconds of a training step on a GPU, predicted without one.
+
+    The step starts `num_copies` copies, and then takes as long as its calls, its
+    arithmetic, its bytes or its host, whichever takes longest. `calls` and `host`
+    are in seconds, the rate in FLOP/s, the bandwidth in B/s.
+    """
+    return num_copies * copy_latency + max(
+        calls, host, flops / gpu_rate, nbytes / memory_bandwidth
+    )
+
+
+def faster_device(cpu: float, gpu: float, margin: float = 2.0) -> str:
+    """Return which of two times wins by more than a factor, or that neither does."""
+    if max(cpu, gpu) <= margin * min(cpu, gpu):
+        return "too close to call"
+    return "the GPU wins" if gpu < cpu else "the CPU wins"
 
 
 def resnet18_speedup(batch_size: int, cpu_rate: float = 7.168e12) -> str:
@@ -3820,4 +3820,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 82a9dfca668153f4, with the contents 45cc17527fc89fc4.
+# Generated from 4b35e9f5f16e38f0, with the contents 40bc99156e4959dc.

@@ -209,34 +209,6 @@ def resnet18_freight() -> str:
 
 
 # Defined in chapter_gpus/use-gpu.md (sec_use_gpu)
-def gpu_step_time(
-    calls: float,
-    flops: float,
-    nbytes: float,
-    host: float = 0.0,
-    num_copies: int = 2,
-    copy_latency: float = 10e-6,
-    gpu_rate: float = 66.9e12,
-    memory_bandwidth: float = 3.35e12,
-) -> float:
-    """Return the seconds of a training step on a GPU, predicted without one.
-
-    The step starts `num_copies` copies, and then takes as long as its calls, its
-    arithmetic, its bytes or its host, whichever takes longest. `calls` and `host`
-    are in seconds, the rate in FLOP/s, the bandwidth in B/s.
-    """
-    return num_copies * copy_latency + max(
-        calls, host, flops / gpu_rate, nbytes / memory_bandwidth
-    )
-
-
-def faster_device(cpu: float, gpu: float, margin: float = 2.0) -> str:
-    """Return which of two times wins by more than a factor, or that neither does."""
-    if max(cpu, gpu) <= margin * min(cpu, gpu):
-        return "too close to call"
-    return "the GPU wins" if gpu < cpu else "the CPU wins"
-
-
 class Device(str):
     """The name of a device, such as '/GPU:0', which is also a scope for `with`."""
 
@@ -300,6 +272,34 @@ def product_times(
     copies = 3 * copy_latency + size / link_bandwidth
     product = max(operations / gpu_rate, size / memory_bandwidth)
     return cpu, copies, num_products * (product + launch_time)
+
+
+def gpu_step_time(
+    calls: float,
+    flops: float,
+    nbytes: float,
+    host: float = 0.0,
+    num_copies: int = 2,
+    copy_latency: float = 10e-6,
+    gpu_rate: float = 66.9e12,
+    memory_bandwidth: float = 3.35e12,
+) -> float:
+    """Return the seconds of a training step on a GPU, predicted without one.
+
+    The step starts `num_copies` copies, and then takes as long as its calls, its
+    arithmetic, its bytes or its host, whichever takes longest. `calls` and `host`
+    are in seconds, the rate in FLOP/s, the bandwidth in B/s.
+    """
+    return num_copies * copy_latency + max(
+        calls, host, flops / gpu_rate, nbytes / memory_bandwidth
+    )
+
+
+def faster_device(cpu: float, gpu: float, margin: float = 2.0) -> str:
+    """Return which of two times wins by more than a factor, or that neither does."""
+    if max(cpu, gpu) <= margin * min(cpu, gpu):
+        return "too close to call"
+    return "the GPU wins" if gpu < cpu else "the CPU wins"
 
 
 def resnet18_speedup(batch_size: int, cpu_rate: float = 7.168e12) -> str:
@@ -3972,4 +3972,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from dba59614d9038e99, with the contents 1270d240eb3b1d14.
+# Generated from 9e3cc2ad9c7b82c3, with the contents de44fef47ea964dc.
