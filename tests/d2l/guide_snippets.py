@@ -37,7 +37,7 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 from d2l import torch as d2l
 device, x = torch.device('cpu'), torch.ones(2, 3)
-net = nn.Sequential(nn.Linear(3, 1))
+net, c = nn.Sequential(nn.Linear(3, 1)), FlopCounterMode(display=False)
 """,
     "mxnet": """
 import mxnet as mx
