@@ -3972,4 +3972,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from dba59614d9038e99, with the contents 1270d240eb3b1d14.
+# Generated from ba8b7b4a6a85e52f, with the contents 1270d240eb3b1d14.
