@@ -4171,4 +4171,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 8d34d5910d4e638a, with the contents e2f0a6386f286c3d.
+# Generated from c2bd899003457ebf, with the contents e2f0a6386f286c3d.

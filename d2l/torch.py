@@ -4066,4 +4066,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from b96fd0cc305719c1, with the contents bfeccb73bdb80b40.
+# Generated from d0743d6fbb7dce57, with the contents bfeccb73bdb80b40.
