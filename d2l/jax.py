@@ -134,33 +134,34 @@ from d2l.tables import (
 
 # fmt: off
 __all__ = [
-    "Block", "Callback", "Checkpoints", "Classifier", "DataModule", "DeepMLP", "Digits",
-    "FrameworkInfo", "GPUReport", "HyperParameters", "LinearRegression",
-    "LinearRegressionScratch", "MFU", "MLP", "Machine", "Module", "Operation",
-    "OperationRecorder", "Operations", "ProgressBoard", "Request", "SGD", "SHAPES",
-    "StepMemory", "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer",
-    "add_to_class", "array_bytes", "build_problems", "bus_bandwidth", "cache_bytes",
-    "card_data", "card_holds", "cited", "cited_rows", "compile_kernel", "compute_in",
-    "count_collectives", "count_instructions", "count_messages", "count_traffic", "cpu",
-    "decode", "device_group", "figure", "fit_copy", "free_address", "gpu",
-    "gpu_compiler_command", "gpu_info", "gpu_limits", "gpu_report", "in_background",
-    "keep_freed_memory", "large_sum", "latest_checkpoint", "launch",
-    "launcher_problems", "layout_program", "lean_tanh", "likeliest", "list_operations",
-    "make_cache", "make_language_model", "mean", "measure_machine", "memory_problems",
-    "memory_tape", "move_to", "nbytes", "nn_Module", "num_gpus", "numpy", "nvidia_smi",
-    "occupancy", "pipeline_order", "pipeline_times", "plan_memory", "plot",
-    "plot_ladder", "plot_trace", "predict_memory", "product_times",
-    "publish_checkpoint", "queue_times", "rank_environment", "read_arrays",
-    "read_collectives", "remedy", "rental_costs", "rental_offers", "resnet18_adapters",
-    "resnet18_calls", "resnet18_checkpointing", "resnet18_copy", "resnet18_epoch",
-    "resnet18_fits", "resnet18_freight", "resnet18_intensity", "resnet18_products",
-    "resnet18_roles", "resnet18_speedup", "resnet18_traffic", "resnet18_waves",
-    "ring_time", "run_kernel", "scaling_efficiency", "schedule_buckets", "serve",
-    "set_axes", "set_figsize", "show_error", "show_images", "sight_problems",
-    "square_product", "step_needs", "stored_collectives", "stored_plans",
-    "stored_turns", "synchronize", "time_call", "time_in_turn", "try_all_gpus",
-    "try_devices", "try_gpu", "turn_clocks", "usable_memory", "use_svg_display",
-    "verdict", "visible_gpus", "wave_efficiency", "write_arrays"
+    "Block", "Callback", "Checkpoints", "Classifier", "DataModule", "Decoder",
+    "DeepMLP", "Digits", "FrameworkInfo", "GPUReport", "HyperParameters",
+    "LinearRegression", "LinearRegressionScratch", "MFU", "MLP", "Machine", "Module",
+    "Operation", "OperationRecorder", "Operations", "ProgressBoard", "Request", "SGD",
+    "SHAPES", "StepMemory", "SyntheticRegressionData", "Timer", "Trainer",
+    "TransformerLayer", "add_to_class", "array_bytes", "build_problems",
+    "bus_bandwidth", "cache_bytes", "card_data", "card_holds", "cited", "cited_rows",
+    "compile_kernel", "compute_in", "count_collectives", "count_instructions",
+    "count_messages", "count_traffic", "cpu", "decode", "device_group", "figure",
+    "fit_copy", "free_address", "gpu", "gpu_compiler_command", "gpu_info", "gpu_limits",
+    "gpu_report", "in_background", "keep_freed_memory", "language_model_plan",
+    "large_sum", "latest_checkpoint", "launch", "launcher_problems", "layout_program",
+    "lean_tanh", "likeliest", "list_operations", "make_cache", "make_language_model",
+    "mean", "measure_machine", "memory_problems", "memory_tape", "move_to", "nbytes",
+    "nn_Module", "num_gpus", "numpy", "nvidia_smi", "occupancy", "pipeline_order",
+    "pipeline_times", "plan_memory", "plot", "plot_ladder", "plot_trace",
+    "predict_memory", "product_times", "publish_checkpoint", "queue_times",
+    "rank_environment", "read_arrays", "read_collectives", "remedy", "rental_costs",
+    "rental_offers", "resnet18_adapters", "resnet18_calls", "resnet18_checkpointing",
+    "resnet18_copy", "resnet18_epoch", "resnet18_fits", "resnet18_freight",
+    "resnet18_intensity", "resnet18_products", "resnet18_roles", "resnet18_speedup",
+    "resnet18_traffic", "resnet18_waves", "ring_time", "run_kernel",
+    "scaling_efficiency", "schedule_buckets", "serve", "set_axes", "set_figsize",
+    "show_error", "show_images", "sight_problems", "square_product", "step_needs",
+    "stored_collectives", "stored_plans", "stored_turns", "synchronize", "time_call",
+    "time_in_turn", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks",
+    "usable_memory", "use_svg_display", "verdict", "visible_gpus", "wave_efficiency",
+    "write_arrays"
 ]
 # fmt: on
 d2l = sys.modules[__name__]
@@ -1150,152 +1151,6 @@ def adam_step(loss: Callable) -> Callable:
 def adam_state(params: Any) -> tuple:
     """Return the shapes of the state of `adam_step` for shapes of parameters."""
     return params, jax.eval_shape(optax.adam(1e-3).init, params)
-
-
-Decoder = namedtuple("Decoder", "layers width heads kv_heads hidden vocab positions")
-
-
-def decoder_params(c: Decoder) -> dict:
-    """Return the shapes of the parameters of a language model, in 32 bits.
-
-    A model without learned positions rotates queries and keys, has a gate in
-    its feed-forward network, and does not share its embedding with its output.
-    """
-    narrow = c.width * c.kv_heads // c.heads
-    layer = {
-        "q": (c.width, c.width),
-        "k": (c.width, narrow),
-        "v": (c.width, narrow),
-        "o": (c.width, c.width),
-        "up": (c.width, c.hidden),
-        "down": (c.hidden, c.width),
-        "norm1": (c.width,),
-        "norm2": (c.width,),
-    }
-    params: dict = {"embedding": (c.vocab, c.width), "norm": (c.width,)}
-    if c.positions:
-        params["position"] = (c.positions, c.width)
-    else:
-        params["output"] = (c.vocab, c.width)
-        layer["gate"] = (c.width, c.hidden)
-    params["layers"] = {k: (c.layers, *s) for k, s in layer.items()}
-    return jax.tree.map(
-        lambda s: jax.ShapeDtypeStruct(s, "float32"),
-        params,
-        is_leaf=lambda s: isinstance(s, tuple),
-    )
-
-
-def normalize(X: jax.Array, scale: jax.Array) -> jax.Array:
-    """Return `X` divided by its root mean square, times `scale`."""
-    Y = X.astype("float32")
-    Y = Y * jax.lax.rsqrt((Y * Y).mean(-1, keepdims=True) + 1e-5)
-    return (Y * scale).astype(X.dtype)
-
-
-def rotate(X: jax.Array) -> jax.Array:
-    """Return queries or keys, rotated by angles that grow with the position.
-
-    The shape is (batch, positions, heads, size).
-    """
-    length, size = X.shape[1], X.shape[-1]
-    angle = jnp.arange(length)[:, None, None] * 5e5 ** (-jnp.arange(0, size, 2) / size)
-    cos, sin = jnp.cos(angle).astype(X.dtype), jnp.sin(angle).astype(X.dtype)
-    a, b = jnp.split(X, 2, -1)
-    return jnp.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
-
-
-def decoder_layer(c: Decoder, X: jax.Array, p: dict) -> jax.Array:
-    """Return the output of a layer with parameters `p`, shaped like `X`."""
-    p = {name: w.astype(X.dtype) for name, w in p.items()}
-    H = normalize(X, p["norm1"])
-    q, k, v = (
-        (H @ p[name]).reshape(*H.shape[:2], -1, c.width // c.heads) for name in "qkv"
-    )
-    if not c.positions:
-        q, k = rotate(q), rotate(k)
-    H = jax.nn.dot_product_attention(q, k, v, is_causal=True)
-    X = X + H.reshape(X.shape) @ p["o"]
-    H = normalize(X, p["norm2"])
-    up = H @ p["up"]
-    H = jax.nn.silu(H @ p["gate"]) * up if "gate" in p else jax.nn.gelu(up)
-    return X + H @ p["down"]
-
-
-def decoder_loss(
-    params: dict,
-    tokens: jax.Array,
-    labels: jax.Array,
-    c: Decoder,
-    checkpoint: bool = False,
-    dtype: str = "bfloat16",
-    divide: Callable = lambda X: X,
-) -> jax.Array:
-    """Return the cross-entropy of a language model that computes in `dtype`.
-
-    With `checkpoint`, only the input of each layer is kept. `divide` is
-    applied to the activations between layers, and may state their sharding.
-    """
-    X = params["embedding"].astype(dtype)[tokens]
-    if c.positions:
-        X = X + params["position"].astype(dtype)[: X.shape[1]]
-
-    def layer(X, p):
-        return divide(decoder_layer(c, X, p)), None
-
-    X, _ = jax.lax.scan(
-        jax.checkpoint(layer) if checkpoint else layer, divide(X), params["layers"]
-    )
-    output = params["output" if "output" in params else "embedding"]
-    logits = divide(normalize(X, params["norm"]) @ output.T.astype(dtype))
-    return optax.softmax_cross_entropy_with_integer_labels(
-        logits.astype("float32"), labels
-    ).mean()
-
-
-def language_model_plan(
-    c: Decoder,
-    batch: tuple,
-    card: str,
-    num_gpus: int = 1,
-    checkpoint: bool = False,
-    model: str = "",
-) -> Plan:
-    """Return the plan of a step of Adam on (sequences, length) tokens per GPU.
-
-    Each GPU stores a part of each matrix, and of the state of Adam.
-    """
-    mesh = AbstractMesh((num_gpus,), ("gpu",))
-    rows, columns, whole = (
-        NamedSharding(mesh, spec) for spec in (P("gpu"), P(None, "gpu"), P())
-    )
-    state = jax.tree.map(
-        lambda a: jax.ShapeDtypeStruct(
-            a.shape, a.dtype, sharding=columns if a.ndim > 1 else whole
-        ),
-        adam_state(decoder_params(c)),
-    )
-    tokens = jax.ShapeDtypeStruct(
-        (batch[0] * num_gpus, batch[1]), "int32", sharding=rows
-    )
-    newer = card_data(card)["capability"] >= 8
-    loss = partial(
-        decoder_loss,
-        c=c,
-        checkpoint=checkpoint,
-        dtype="bfloat16" if newer else "float16",
-        divide=partial(jax.lax.with_sharding_constraint, shardings=rows),
-    )
-    return plan_memory(
-        adam_step(loss),
-        state,
-        tokens,
-        tokens,
-        card=card,
-        num_gpus=num_gpus,
-        donate=[0],
-        model=model,
-    )
 
 
 # Defined in chapter_gpus/performance.md (sec_gpu_performance)
@@ -3548,6 +3403,152 @@ def output_shardings(step: Callable, args: Sequence, donate: Sequence[int]) -> A
     return (*kept, *[None] * (len(outputs) - len(kept)))
 
 
+Decoder = namedtuple("Decoder", "layers width heads kv_heads hidden vocab positions")
+
+
+def decoder_params(c: Decoder) -> dict:
+    """Return the shapes of the parameters of a language model, in 32 bits.
+
+    A model without learned positions rotates queries and keys, has a gate in
+    its feed-forward network, and does not share its embedding with its output.
+    """
+    narrow = c.width * c.kv_heads // c.heads
+    layer = {
+        "q": (c.width, c.width),
+        "k": (c.width, narrow),
+        "v": (c.width, narrow),
+        "o": (c.width, c.width),
+        "up": (c.width, c.hidden),
+        "down": (c.hidden, c.width),
+        "norm1": (c.width,),
+        "norm2": (c.width,),
+    }
+    params: dict = {"embedding": (c.vocab, c.width), "norm": (c.width,)}
+    if c.positions:
+        params["position"] = (c.positions, c.width)
+    else:
+        params["output"] = (c.vocab, c.width)
+        layer["gate"] = (c.width, c.hidden)
+    params["layers"] = {k: (c.layers, *s) for k, s in layer.items()}
+    return jax.tree.map(
+        lambda s: jax.ShapeDtypeStruct(s, "float32"),
+        params,
+        is_leaf=lambda s: isinstance(s, tuple),
+    )
+
+
+def normalize(X: jax.Array, scale: jax.Array) -> jax.Array:
+    """Return `X` divided by its root mean square, times `scale`."""
+    Y = X.astype("float32")
+    Y = Y * jax.lax.rsqrt((Y * Y).mean(-1, keepdims=True) + 1e-5)
+    return (Y * scale).astype(X.dtype)
+
+
+def rotate(X: jax.Array) -> jax.Array:
+    """Return queries or keys, rotated by angles that grow with the position.
+
+    The shape is (batch, positions, heads, size).
+    """
+    length, size = X.shape[1], X.shape[-1]
+    angle = jnp.arange(length)[:, None, None] * 5e5 ** (-jnp.arange(0, size, 2) / size)
+    cos, sin = jnp.cos(angle).astype(X.dtype), jnp.sin(angle).astype(X.dtype)
+    a, b = jnp.split(X, 2, -1)
+    return jnp.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
+
+
+def decoder_layer(c: Decoder, X: jax.Array, p: dict) -> jax.Array:
+    """Return the output of a layer with parameters `p`, shaped like `X`."""
+    p = {name: w.astype(X.dtype) for name, w in p.items()}
+    H = normalize(X, p["norm1"])
+    q, k, v = (
+        (H @ p[name]).reshape(*H.shape[:2], -1, c.width // c.heads) for name in "qkv"
+    )
+    if not c.positions:
+        q, k = rotate(q), rotate(k)
+    H = jax.nn.dot_product_attention(q, k, v, is_causal=True)
+    X = X + H.reshape(X.shape) @ p["o"]
+    H = normalize(X, p["norm2"])
+    up = H @ p["up"]
+    H = jax.nn.silu(H @ p["gate"]) * up if "gate" in p else jax.nn.gelu(up)
+    return X + H @ p["down"]
+
+
+def decoder_loss(
+    params: dict,
+    tokens: jax.Array,
+    labels: jax.Array,
+    c: Decoder,
+    checkpoint: bool = False,
+    dtype: str = "bfloat16",
+    divide: Callable = lambda X: X,
+) -> jax.Array:
+    """Return the cross-entropy of a language model that computes in `dtype`.
+
+    With `checkpoint`, only the input of each layer is kept. `divide` is
+    applied to the activations between layers, and may state their sharding.
+    """
+    X = params["embedding"].astype(dtype)[tokens]
+    if c.positions:
+        X = X + params["position"].astype(dtype)[: X.shape[1]]
+
+    def layer(X, p):
+        return divide(decoder_layer(c, X, p)), None
+
+    X, _ = jax.lax.scan(
+        jax.checkpoint(layer) if checkpoint else layer, divide(X), params["layers"]
+    )
+    output = params["output" if "output" in params else "embedding"]
+    logits = divide(normalize(X, params["norm"]) @ output.T.astype(dtype))
+    return optax.softmax_cross_entropy_with_integer_labels(
+        logits.astype("float32"), labels
+    ).mean()
+
+
+def language_model_plan(
+    c: Decoder,
+    batch: tuple,
+    card: str,
+    num_gpus: int = 1,
+    checkpoint: bool = False,
+    model: str = "",
+) -> Plan:
+    """Return the plan of a step of Adam on (sequences, length) tokens per GPU.
+
+    Each GPU stores a part of each matrix, and of the state of Adam.
+    """
+    mesh = AbstractMesh((num_gpus,), ("gpu",))
+    rows, columns, whole = (
+        NamedSharding(mesh, spec) for spec in (P("gpu"), P(None, "gpu"), P())
+    )
+    state = jax.tree.map(
+        lambda a: jax.ShapeDtypeStruct(
+            a.shape, a.dtype, sharding=columns if a.ndim > 1 else whole
+        ),
+        adam_state(decoder_params(c)),
+    )
+    tokens = jax.ShapeDtypeStruct(
+        (batch[0] * num_gpus, batch[1]), "int32", sharding=rows
+    )
+    newer = card_data(card)["capability"] >= 8
+    loss = partial(
+        decoder_loss,
+        c=c,
+        checkpoint=checkpoint,
+        dtype="bfloat16" if newer else "float16",
+        divide=partial(jax.lax.with_sharding_constraint, shardings=rows),
+    )
+    return plan_memory(
+        adam_step(loss),
+        state,
+        tokens,
+        tokens,
+        card=card,
+        num_gpus=num_gpus,
+        donate=[0],
+        model=model,
+    )
+
+
 KernelPlan = namedtuple("KernelPlan", "registers stack shared ptx")
 
 
@@ -4170,4 +4171,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 720472cf000ca4ee, with the contents 2a5177986d30d3a9.
+# Generated from 6f8be03c200cb60b, with the contents db3517c92f46c4dc.

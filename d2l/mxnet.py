@@ -3820,4 +3820,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 4b35e9f5f16e38f0, with the contents 40bc99156e4959dc.
+# Generated from 1d498780ab1b623f, with the contents 40bc99156e4959dc.

@@ -3972,4 +3972,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 9e3cc2ad9c7b82c3, with the contents de44fef47ea964dc.
+# Generated from e2fc5d947c3aaaad, with the contents de44fef47ea964dc.

@@ -4066,4 +4066,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 75ef8d8395c60c4c, with the contents 83c6f19175cbcbb2.
+# Generated from 9e81c6aef75a1e63, with the contents 83c6f19175cbcbb2.
