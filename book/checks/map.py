@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
 
-from book.checks import glossary
 from book.facts.map import Map
 from book.text.book import Book
 
@@ -35,17 +34,3 @@ def problems(book: Book) -> Iterator[str]:
             yield f"{CONFIG}: [map] no entry for {name}; {entry}"
     for part in shown.parts.keys() - set().union(*shown.entries.values()):
         yield f"{CONFIG}: [map] no section treats the part '{part}'; name it in one"
-    yield from _wrong_terms(book, shown)
-
-
-def _wrong_terms(book: Book, shown: Map) -> Iterator[str]:
-    """Yield a line for each unknown part or term of the glossary."""
-    pages = [s for s in book.sections if Path(s.name).name == glossary.NAME]
-    terms = {m[1] for page in pages for m in glossary.ENTRY.finditer(page.text)}
-    for part, names in shown.terms.items():
-        if part not in shown.parts:
-            known = ", ".join(shown.parts)
-            yield f"{CONFIG}: [map-terms] unknown part '{part}'; choose from {known}"
-        for term in names:
-            if term not in terms:
-                yield f"{CONFIG}: [map-terms] {part}: '{term}' is not in the glossary"

@@ -1,4 +1,4 @@
-"""Each lesson names its parts of the machine, and its page shows them."""
+"""Each lesson names its parts of the machine, and the front page shows them."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,6 @@ from book.text.book import Book
 
 DRAWING = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9" width="9" height="9">
-<rect data-card="H100" width="9" height="9"/>
 <g data-touch="host"><title>Host</title></g>
 <g data-touch="memory"><title>GPU memory: 3.35 TB/s</title></g></svg>
 """
@@ -25,9 +24,6 @@ appendix = chapter/tools
 drawing = img/map.svg
 one = memory host
 glossary =
-
-[map-terms]
-host = Ring
 """
 TEXTS = {
     "one": "# One\n:label:`sec_one`\n\n*Rings*.\n",
@@ -64,8 +60,6 @@ def make(make_book: Callable[..., Book]) -> Callable[..., Book]:
         ("memory host", "memory", "no section treats the part 'host'"),
         ("glossary =\n", "", "no entry for glossary; write the parts"),
         ("one =", "two = host\none =", "no section 'two'; correct or remove it"),
-        ("host = Ring", "hots = Ring", "[map-terms] unknown part 'hots'"),
-        ("host = Ring", "host = Rank", "host: 'Rank' is not in the glossary"),
         ("map.svg", "mat.svg", "no parts in 'mat.svg'"),
     ],
 )
@@ -86,23 +80,7 @@ def pages(make: Callable[..., Book]) -> Callable[[str], BeautifulSoup]:
     return lambda name: BeautifulSoup((folder / name).read_text("utf-8"), "html.parser")
 
 
-def test_a_strip_names_the_parts_in_the_order_of_the_author(pages: Callable):
-    strip = pages("chapter/one.html").select_one("p.parts")
-    assert strip.text.split() == "H100: GPU memory, 3.35 TB/s Host".split()
-    assert [box.get("class") for box in strip.select("i")] == [["lit"], ["lit"]]
-    assert strip.a["href"] == "../index.html#part-memory"
-    assert not pages("chapter/glossary.html").select("p.parts")
-    assert not pages("chapter/tools.html").select("p.parts")
-
-
 def test_the_front_page_lists_the_sections_of_each_part(pages: Callable):
     part = pages("index.html").select_one("nav.machine #part-memory")
     assert part.find_parent("details").summary.text == "GPU memory"
     assert [link["href"] for link in part.select("a")] == ["chapter/one.html#sec-one"]
-
-
-def test_the_entry_of_a_term_leads_to_its_part(pages: Callable):
-    entry = pages("chapter/glossary.html").select_one("#term-ring")
-    link = entry.select("a")[-1]
-    assert link["href"] == "../index.html#part-host"
-    assert [box.get("class") for box in link.select("i")] == [["lit"], None]
