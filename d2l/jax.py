@@ -4170,4 +4170,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 01f35e84bea2a96e, with the contents 7006b0e766ceaebf.
+# Generated from f8fdd1af0594493b, with the contents 7006b0e766ceaebf.

@@ -3820,4 +3820,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 82a9dfca668153f4, with the contents 45cc17527fc89fc4.
+# Generated from 9794a282fff80a42, with the contents 45cc17527fc89fc4.

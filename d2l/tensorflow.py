@@ -3972,4 +3972,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from dba59614d9038e99, with the contents 1270d240eb3b1d14.
+# Generated from c6a475f64a0a55d7, with the contents 1270d240eb3b1d14.

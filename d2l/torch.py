@@ -4066,4 +4066,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 3b8f0d42d249b6e4, with the contents bfeccb73bdb80b40.
+# Generated from ad52852032f03c86, with the contents bfeccb73bdb80b40.
