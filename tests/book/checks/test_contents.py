@@ -1,4 +1,4 @@
-"""Each lesson names its parts of the machine, and the front page shows them."""
+"""Each section has its places: contents, card, and parts of the machine."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
-from book.checks import map as rule
+from book.checks import contents as rule
 from book.pages import html
 from book.text.book import Book
 
@@ -58,7 +58,7 @@ def make(make_book: Callable[..., Book]) -> Callable[..., Book]:
         ("", "", ""),
         ("memory host", "memori host", "one: unknown part 'memori'; choose from host"),
         ("memory host", "memory", "no section treats the part 'host'"),
-        ("glossary =\n", "", "no entry for glossary; write the parts"),
+        ("glossary =\n", "", "glossary.md: lacks 'glossary = PARTS' (or no parts)"),
         ("one =", "two = host\none =", "no section 'two'; correct or remove it"),
         ("map.svg", "mat.svg", "no parts in 'mat.svg'"),
     ],
@@ -72,6 +72,26 @@ def test_mistakes_are_named(
 
 def test_a_book_without_a_map_needs_no_entries(make_book: Callable[..., Book]):
     assert not list(rule.problems(make_book(**TEXTS)))
+
+
+def test_a_file_outside_of_the_contents_is_named(make: Callable[..., Book]):
+    book = make()
+    (book.root / "chapter/heat.md").write_text("# Heat\n", "utf-8")
+    assert [*rule.problems(book)] == [
+        "chapter/heat.md: not in the contents of index.md; add or remove it"
+    ]
+
+
+def test_all_that_a_section_lacks_is_one_mistake(make: Callable[..., Book]):
+    root = make("one = memory host\nglossary =\n", "glossary = memory host\n").root
+    for file, old, new in (
+        ("index.md", "```toc", "* :ref:`sec_glossary`. Terms.\n\n```toc"),
+        ("chapter/glossary.md", "# Glossary\n", "# Glossary\n:label:`sec_glossary`\n"),
+    ):
+        path = root / file
+        path.write_text(path.read_text("utf-8").replace(old, new, 1), "utf-8")
+    [line] = rule.problems(Book(root))
+    assert line.startswith("chapter/one.md: lacks a card in index.md and 'one = PARTS'")
 
 
 @pytest.fixture
