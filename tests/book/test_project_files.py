@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from book.base import environments
+from book.checks.rules import FOR_AUTHORS
 from book.text.book import Book
 from book.text.tabs import TAB_NAMES
 
@@ -169,7 +170,12 @@ def test_the_readme_lists_the_sections_of_the_book():
         number += len(titles)
         if part and titles:
             lines.append(f"- **{part}**: {', '.join(shown)}")
-    listed = (
-        read("README.md").partition("## The Sections\n")[2].partition("Appendices")[0]
-    )
+    _, _, listed = read("README.md").partition("## The Sections\n")
+    listed, _, _ = listed.partition("Appendices")
     assert " ".join(listed.split()) == " ".join(lines)
+
+
+def test_the_guide_names_each_rule_for_authors():
+    _, _, rules = read("CONTRIBUTING.md").partition("### Follow the Rules")
+    named = {*re.findall(r"`(\w+)`: ", rules)}
+    assert {rule.__module__.rpartition(".")[2] for rule in FOR_AUTHORS} <= named
