@@ -165,6 +165,8 @@ __all__ = [
 # fmt: on
 d2l = sys.modules[__name__]
 #################   WARNING   ################
+# Edit the cells of the book, not what is below: `make lib` writes it, as
+# `d2lbook build lib` does, which keeps what is above.
 
 
 # Aliases from config.ini
@@ -4170,4 +4172,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from f8fdd1af0594493b, with the contents 7006b0e766ceaebf.
+# Generated from f8fdd1af0594493b, with the contents bf1efd435a7c7d27.

@@ -169,6 +169,8 @@ __all__ = [
 # fmt: on
 d2l = sys.modules[__name__]
 #################   WARNING   ################
+# Edit the cells of the book, not what is below: `make lib` writes it, as
+# `d2lbook build lib` does, which keeps what is above.
 
 
 # Aliases from config.ini
@@ -4066,4 +4068,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from ad52852032f03c86, with the contents bfeccb73bdb80b40.
+# Generated from ad52852032f03c86, with the contents 24581642d6e5b06b.

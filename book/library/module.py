@@ -32,6 +32,11 @@ from book.library.saved import (
 from book.text.book import Book
 
 BUILTINS = {*dir(builtins), "__file__", "__class__"}
+# Below the line with which d2lbook cuts a library in two.
+BELOW = (
+    "# Edit the cells of the book, not what is below: `make lib` writes it, as\n"
+    "# `d2lbook build lib` does, which keeps what is above.\n"
+)
 
 
 def build_module(book: Book, tab: str, header: str) -> str:
@@ -298,7 +303,7 @@ def _source(
     names = _filled(sorted((owners.keys() | saved) & public))
     lines += ["# fmt: off", "__all__ = [", *names, "]", "# fmt: on"]
     lines.append("d2l = sys.modules[__name__]")
-    lines += [*_stand_ins(hidden.intersection(imported)), stock.HEADER]
+    lines += [*_stand_ins(hidden.intersection(imported)), f"{stock.HEADER}{BELOW}"]
     for note, group in itertools.groupby(blocks, key=lambda block: block.note):
         lines.append(f"\n# {note}")
         for block in group:
