@@ -165,8 +165,7 @@ __all__ = [
 # fmt: on
 d2l = sys.modules[__name__]
 #################   WARNING   ################
-# Edit the cells of the book, not what is below: `make lib` writes it, as
-# `d2lbook build lib` does, which keeps what is above.
+# Edit the cells, not what is below: `make lib` writes it anew.
 
 
 # Aliases from config.ini
@@ -4172,4 +4171,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from f8fdd1af0594493b, with the contents bf1efd435a7c7d27.
+# Generated from f8fdd1af0594493b, with the contents 302c4b67bc600d55.

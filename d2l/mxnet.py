@@ -155,8 +155,7 @@ __all__ = [
 # fmt: on
 d2l = sys.modules[__name__]
 #################   WARNING   ################
-# Edit the cells of the book, not what is below: `make lib` writes it, as
-# `d2lbook build lib` does, which keeps what is above.
+# Edit the cells, not what is below: `make lib` writes it anew.
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -3822,4 +3821,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 9794a282fff80a42, with the contents d0451580d1715763.
+# Generated from 9794a282fff80a42, with the contents 5ff8c297c131a027.

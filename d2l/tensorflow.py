@@ -156,8 +156,7 @@ __all__ = [
 # fmt: on
 d2l = sys.modules[__name__]
 #################   WARNING   ################
-# Edit the cells of the book, not what is below: `make lib` writes it, as
-# `d2lbook build lib` does, which keeps what is above.
+# Edit the cells, not what is below: `make lib` writes it anew.
 
 
 # Aliases from config.ini
@@ -3974,4 +3973,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from c6a475f64a0a55d7, with the contents a772e5e4412449df.
+# Generated from c6a475f64a0a55d7, with the contents 9467ddd83505432f.

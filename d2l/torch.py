@@ -169,8 +169,7 @@ __all__ = [
 # fmt: on
 d2l = sys.modules[__name__]
 #################   WARNING   ################
-# Edit the cells of the book, not what is below: `make lib` writes it, as
-# `d2lbook build lib` does, which keeps what is above.
+# Edit the cells, not what is below: `make lib` writes it anew.
 
 
 # Aliases from config.ini
@@ -4068,4 +4067,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from ad52852032f03c86, with the contents 24581642d6e5b06b.
+# Generated from ad52852032f03c86, with the contents 852ee40254d21434.

@@ -32,11 +32,8 @@ from book.library.saved import (
 from book.text.book import Book
 
 BUILTINS = {*dir(builtins), "__file__", "__class__"}
-# Below the line with which d2lbook cuts a library in two.
-BELOW = (
-    "# Edit the cells of the book, not what is below: `make lib` writes it, as\n"
-    "# `d2lbook build lib` does, which keeps what is above.\n"
-)
+# Below the line at which d2lbook cuts a library, of which it keeps the upper part.
+BELOW = "# Edit the cells, not what is below: `make lib` writes it anew.\n"
 
 
 def build_module(book: Book, tab: str, header: str) -> str:
