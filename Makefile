@@ -17,9 +17,9 @@ CODE := book tests d2l benchmarks
 
 BOOK := .venvs/book/bin/python -m book
 TEST := .venvs/test/bin/python -m
-# A few tests at a time, one more than there are cores since some wait; which worker
-# runs which is in tests/scheduling.py.
-SPREAD := -n 3 --durations=10
+# A few tests at a time, one more than there are cores since some wait; a group of tests
+# that share what takes long to make stays on one worker.
+SPREAD := -n 3 --dist loadgroup --durations=10
 # The tests of `make test`, or with ALL=1 those of `make test-all` that do not depend on
 # the speed of the machine.
 TIER = -m '$(if $(ALL),not timing,not slow and not timing)'

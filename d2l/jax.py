@@ -166,6 +166,7 @@ __all__ = [
 # fmt: on
 d2l = sys.modules[__name__]
 #################   WARNING   ################
+# Edit the cells, not what is below: `make lib` writes it anew.
 
 
 # Aliases from config.ini
@@ -4171,4 +4172,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 6f8be03c200cb60b, with the contents db3517c92f46c4dc.
+# Generated from eb5fefba7bc09365, with the contents bb31de0364b08b10.

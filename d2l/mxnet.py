@@ -155,6 +155,7 @@ __all__ = [
 # fmt: on
 d2l = sys.modules[__name__]
 #################   WARNING   ################
+# Edit the cells, not what is below: `make lib` writes it anew.
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
@@ -3820,4 +3821,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 1d498780ab1b623f, with the contents 40bc99156e4959dc.
+# Generated from 176c382af1711e26, with the contents 018e87b27314a56e.

@@ -156,6 +156,7 @@ __all__ = [
 # fmt: on
 d2l = sys.modules[__name__]
 #################   WARNING   ################
+# Edit the cells, not what is below: `make lib` writes it anew.
 
 
 # Aliases from config.ini
@@ -3972,4 +3973,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from e2fc5d947c3aaaad, with the contents de44fef47ea964dc.
+# Generated from 15d73d674a590dd8, with the contents 0497c30808039d1b.

@@ -169,6 +169,7 @@ __all__ = [
 # fmt: on
 d2l = sys.modules[__name__]
 #################   WARNING   ################
+# Edit the cells, not what is below: `make lib` writes it anew.
 
 
 # Aliases from config.ini
@@ -4066,4 +4067,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 9e81c6aef75a1e63, with the contents 83c6f19175cbcbb2.
+# Generated from 8c424dc6f5b1ff72, with the contents d877e6d164131eda.

@@ -1,11 +1,10 @@
-"""Settings of all tests: marks, accepted reasons to skip, and scheduling.
+"""Settings of all tests: marks, and accepted reasons to skip.
 
 A test may be skipped for the reasons that are listed here; any other skip fails. A
 machine that lacks a program or a font is no reason: `make test` installs them.
 """
 
 from collections.abc import Generator
-from typing import Any
 
 import pytest
 from pytest import TestReport
@@ -61,10 +60,3 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"timing: {speed}")
     alike = "of code that is the same in all libraries: in one framework"
     config.addinivalue_line("markers", f"shared: {alike}")
-
-
-@pytest.hookimpl(optionalhook=True)  # the frameworks' environments have no xdist
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    from scheduling import Scheduling
-
-    return Scheduling(config, log)

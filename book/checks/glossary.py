@@ -11,7 +11,6 @@ from book.text.blocks import Cell
 from book.text.book import Book
 from book.text.section import Section
 
-NAME = "glossary"
 ENTRY = re.compile(
     r"^\* \*\*(.+?)\*\*(?: \(:numref:`(\w+)`\))?\. (.+(?:\n  .+)*)", re.M
 )
@@ -23,7 +22,11 @@ SENTENCE = re.compile(r"[.?!](?=\s|$)")
 def problems(book: Book) -> Iterator[str]:
     """Yield a line for each entry that breaks the rules."""
     named = {label: s for s in book.sections for label, _ in s.labels}
-    for page in (s for s in book.sections if s.name.rpartition("/")[2] == NAME):
+    glossary = book.setting("pages", "glossary")
+    pages = [s for s in book.sections if s.name == glossary]
+    if glossary and not pages:
+        yield f"config.ini: [pages] glossary: no section '{glossary}'; correct it"
+    for page in pages:
         before = ""
         for entry in ENTRY.finditer(page.text):
             term, label, text = entry.groups()

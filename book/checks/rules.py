@@ -10,11 +10,11 @@ from book.base.errors import BookError
 from book.base.progress import counted
 from book.checks import (
     cells,
+    contents,
     covers,
     english,
     exercises,
     glossary,
-    map,
     markup,
     numbers,
     points,
@@ -35,7 +35,7 @@ FOR_AUTHORS: tuple[Rule, ...] = (
     english.problems,
     glossary.problems,
     points.problems,
-    map.problems,
+    contents.problems,
 )
 
 

@@ -16,14 +16,16 @@ from pathlib import Path
 from book.base.errors import BookError, choices
 from book.checks.markup import bibliography_keys
 from book.checks.numbers import evaluate
+from book.facts.marked_numbers import MEASUREMENTS
 from book.facts.quantities import UNITS
 from book.library import package
+from book.library.package import CARDS
 from book.text.book import Book
 from book.text.tabs import TAB_NAMES
 
 DATA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 PROPERTIES: dict[str, tuple[str, float, float]] = DATA["properties"]
-CARDS, MEASUREMENTS, PRICES = "cards.csv", "cited.csv", "prices.csv"
+PRICES = "prices.csv"
 COLUMNS = {
     CARDS: "card property value unit source",
     MEASUREMENTS: "id topic what framework value unit hardware source",

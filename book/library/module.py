@@ -32,6 +32,8 @@ from book.library.saved import (
 from book.text.book import Book
 
 BUILTINS = {*dir(builtins), "__file__", "__class__"}
+# Below the line at which d2lbook cuts a library, of which it keeps the upper part.
+BELOW = "# Edit the cells, not what is below: `make lib` writes it anew.\n"
 
 
 def build_module(book: Book, tab: str, header: str) -> str:
@@ -298,7 +300,7 @@ def _source(
     names = _filled(sorted((owners.keys() | saved) & public))
     lines += ["# fmt: off", "__all__ = [", *names, "]", "# fmt: on"]
     lines.append("d2l = sys.modules[__name__]")
-    lines += [*_stand_ins(hidden.intersection(imported)), stock.HEADER]
+    lines += [*_stand_ins(hidden.intersection(imported)), f"{stock.HEADER}{BELOW}"]
     for note, group in itertools.groupby(blocks, key=lambda block: block.note):
         lines.append(f"\n# {note}")
         for block in group:

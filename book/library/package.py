@@ -83,13 +83,18 @@ def _sources(book: Book, tab: str) -> Iterator[str]:
     yield from (book.config.project["title"], tab, version("ruff"))
     yield book.config.library.get("public", "")
     yield repr(sorted(book.config.library[tab].items()))
+    others: set[str] = set()  # what cells that save nothing import, and all use
     for section in book.sections:
-        yield repr([section.name, *(label for label, _ in section.labels)])
-        for cell in book.cells(section, tab):  # what it saves or imports
-            saves = "@save" in cell.code
-            yield cell.code if saves else "\n".join(IMPORT.findall(cell.code))
-        cells = [cell for other in book.tabs for cell in book.cells(section, other)]
-        yield repr(sorted({use for cell in cells for use in USED.findall(cell.code)}))
+        saved = [c.code for c in book.cells(section, tab) if "@save" in c.code]
+        if saved:
+            labels = [label for label, _ in section.labels]
+            yield repr([section.name, labels, saved])
+        for other in book.tabs:
+            for cell in book.cells(section, other):
+                others.update(USED.findall(cell.code))
+                if other == tab:
+                    others.update(IMPORT.findall(cell.code))
+    yield repr(sorted(others))
 
 
 def generate(book: Book, tab: str) -> str:

@@ -23,6 +23,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from book.base.errors import BookError
+from book.base.paths import STATIC
 from book.live import lab, serve
 from book.live.origin import BEHIND_PROXY, Origin, hint
 from book.live.sessions import Sessions
@@ -32,7 +33,7 @@ from book.text.book import Book
 from book.text.section import Section
 from book.text.tabs import tab_name
 
-FOLDER = Path(__file__).parent
+FOLDER = STATIC / "live"
 FILES = {"/.live/live.js": "text/javascript", "/.live/live.css": "text/css"}
 ADDED = (
     '<link rel="stylesheet" href="{0}/.live/live.css">'

@@ -28,6 +28,7 @@ from book.library import package
 from book.notebooks import archive, standalone
 from book.notebooks.markdown import Writer
 from book.pages import hosting, names
+from book.pages.site import anchor
 from book.records import fingerprint, store
 from book.records.cleaning import SVG
 from book.refs.bibliography import Bibliography
@@ -188,16 +189,15 @@ class Edition:
         if kind == names.COLAB or tab not in self.book.code_tabs(section):
             return self._link_to_site(place, tab)
         is_page = place.number == self.numbers.pages[place.page]
-        anchor = "" if place.kind == "section" and is_page else f"#{place.label}"
-        return f"{names.short(self.book, section)}.ipynb{anchor}"
+        there = "" if place.kind == "section" and is_page else f"#{place.label}"
+        return f"{names.short(self.book, section)}.ipynb{there}"
 
     def _link_to_site(self, place: Place, tab: str) -> str:
         """Return the address of a place on the site, or an empty text."""
         if not self.site:
             return ""
-        prefix = "equation-" if place.kind == "equation" else ""
-        anchor = f"{prefix}{place.label.replace('_', '-')}"
-        return f"{self.site}/{place.page}.html?tab={tab}#{anchor}"
+        name = anchor(place.label, place.kind == "equation")
+        return f"{self.site}/{place.page}.html?tab={tab}#{name}"
 
     def _setup_cells(
         self, shown: store.Shown, section: Section, kind: str

@@ -24,7 +24,7 @@ from book.facts.predictions import has_arithmetic, is_open
 from book.library.figures import is_explorable
 from book.merge import Item, Part, Run, TabSet, TabView, parts_of
 from book.pages import folding, predictions, sets
-from book.pages.glossary import named_entries
+from book.pages.glossary import name_entries
 from book.pages.names import identifier
 from book.pages.search import Index, Title, name_symptoms, text_of
 from book.pages.sets import Panel
@@ -62,8 +62,6 @@ ALL_COLUMNS = (
     " All frameworks</label>\n"
 )
 NO_LIST = "no page lists the works that are cited; write :bibliography:`{}` on one"
-PARTS = '<p class="parts">{} <span>{}:</span> {}</p>\n'
-GLYPH = '<span class="glyph"{}>{}</span>'
 SOLUTION = "sec_sol_"  # the start of the label of a solution
 BEFORE_SOLUTION = re.compile(r"\bSolution:\s*$")
 
@@ -163,14 +161,9 @@ class Article:
         return (self.section.path.parent / figure.path).resolve()
 
     def _mark(self, tokens: list[Token]) -> None:
-        """Add ids to terms and symptoms, and mark links to solutions and the map."""
+        """Add ids to terms and symptoms, and mark links to solutions."""
         if self.name == self.site.glossary.page:
-            named = self.site.map.terms.items()
-            parts = {identifier(term): part for part, terms in named for term in terms}
-            for term, _, text in named_entries(tokens):
-                if part := parts.get(identifier(term)):
-                    role = Token("role", "", 0, info="part", content=part)
-                    text.children = [*(text.children or []), role]
+            name_entries(tokens)
         name_symptoms(tokens)
         for token in tokens:
             if token.type == "inline":
@@ -179,8 +172,6 @@ class Article:
     # References
 
     def _role(self, name: str, value: str) -> str:
-        if name == "part":
-            return f" {self.to_part(value, self.glyph(value, name='on the map'))}"
         if name in CITATIONS:
             return self._citation(value, name == "citet")
         place = self.site.numbers.places[value]
@@ -232,29 +223,10 @@ class Article:
         kinds = [type(i.block) if isinstance(i, Part) else TabSet for i in self.items]
         start = kinds.index(first) if first in kinds else 0
         start += first is Heading and bool(kinds)
-        above = self._strip() + "".join(map(self.item, self.items[:start]))
+        above = "".join(map(self.item, self.items[:start]))
         below = "".join(map(self.item, self.items[start:]))
         records = self._records() if any(True for _ in self.section.cells) else ""
         return above, f"{below}{self._end_sections(0)}{records}"
-
-    def _strip(self) -> str:
-        """Return the parts of the machine that the section treats."""
-        parts = self.site.map.parts_of(self.section)
-        links = " ".join(self.to_part(part.id, part.title) for part in parts)
-        sign = self.glyph(*(part.id for part in parts))
-        return PARTS.format(sign, self.site.map.card, links) if parts else ""
-
-    def to_part(self, part: str, html: str) -> str:
-        """Return a link to the sections that treat a part of the machine."""
-        return self.link(self.site.front.name, f"part-{part}", html)
-
-    def glyph(self, *lit: str, name: str | None = None) -> str:
-        """Return a small map of the machine in which some parts are lit."""
-        lights = {part: ' class="lit"' for part in lit}
-        boxes = (f"<i{lights.get(p, '')}></i>" for p in self.site.map.parts)
-        hidden = attribute("aria-hidden", None if name else "true")
-        named = f' role="img"{attribute("aria-label", name)}' if name else hidden
-        return GLYPH.format(named, "".join(boxes))
 
     def first_text(self) -> str:
         """Return the first paragraph outside of tabs as plain text."""

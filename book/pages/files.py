@@ -23,14 +23,14 @@ SCRIPTS = tuple(
 )
 # Drawings that other programs show as pixels: links to the book, and home screens.
 DRAWN = ("card", "touch-icon")
-FOR_DECKS = ("slides.css", "slides.js", "vendor/reveal")
+FOR_OTHERS = ("slides.css", "slides.js", "vendor/reveal", "live")
 
 
 def write_static(book: Book, machines: Sequence[str], folder: Path) -> None:
     """Write the stylesheet, the scripts and the other static files to a new folder."""
     shutil.copytree(STATIC, folder)
     parts = ("book.css", "early.js", *SCRIPTS, *(f"{name}.svg" for name in DRAWN))
-    for name in (*parts, *FOR_DECKS):
+    for name in (*parts, *FOR_OTHERS):
         remove(folder / name)
     style, script = stylesheet(book.tabs, machines), jsmin(_joined(SCRIPTS))
     (folder / "site.css").write_text(style, "utf-8")

@@ -60,13 +60,13 @@ class FrontPage(Article):
     def _lists(self) -> str:
         """Return the sections that treat each part of the machine, as folded lists."""
         lists = []
-        for part in self.site.map.parts.values():
+        for part, name in self.site.map.parts.items():
             items = (
                 f"<li>{self._numbered_link(section)}</li>\n"
                 for section in self.site.book.sections
                 if part in self.site.map.parts_of(section)
             )
-            lists.append(PART.format(part.name, part.id, "".join(items)))
+            lists.append(PART.format(name, part, "".join(items)))
         return MACHINE.format("".join(lists))
 
     def note(self, tokens: list[Token]) -> None:

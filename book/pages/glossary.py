@@ -36,7 +36,7 @@ class Glossary:
         return {
             form: name
             for block in (self._section.blocks if self._section else [])
-            for term, name, _ in named_entries(body(block, "web"))
+            for term, name in name_entries(body(block, "web"))
             for form in forms(term)
         }
 
@@ -84,11 +84,9 @@ def forms(term: str) -> list[str]:
     return [first, first[:1].lower() + first[1:], *others]
 
 
-def named_entries(tokens: list[Token]) -> Iterator[tuple[str, str, Token]]:
-    """Give each entry in a text of the glossary an id.
-
-    Yields its term, the id and the token of its first line.
-    """
+def name_entries(tokens: list[Token]) -> list[tuple[str, str]]:
+    """Give each entry in a text of the glossary an id; return the terms and ids."""
+    found = []
     for item, paragraph, text in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if item.type != "list_item_open" or paragraph.type != "paragraph_open":
             continue
@@ -97,7 +95,8 @@ def named_entries(tokens: list[Token]) -> Iterator[tuple[str, str, Token]]:
             start, end = kinds.index("strong_open"), kinds.index("strong_close")
             term = "".join(c.content for c in (text.children or [])[start:end])
             item.attrSet("id", f"term-{identifier(term)}")
-            yield term, str(item.attrs["id"]), text
+            found.append((term, str(item.attrs["id"])))
+    return found
 
 
 def entries(tokens: Sequence[Token]) -> Iterator[tuple[str, Sequence[Token]]]:

@@ -16,6 +16,7 @@ from markdown_it.token import Token
 from book.library.marks import saved_methods, saved_names
 from book.pages.glossary import entries
 from book.pages.names import identifier
+from book.pages.site import EQUATIONS
 from book.render import math
 from book.render.code import without_marks
 from book.render.texts import Texts, plain
@@ -140,7 +141,7 @@ class Index:
         """Add the entry of a figure, table, equation or source, if it has an id."""
         entry = self._part(anchor, kind) if anchor else self._entry
         if anchor and kind != "source":
-            entry.names = [anchor.removeprefix("equation-").replace("-", "_")]
+            entry.names = [anchor.removeprefix(EQUATIONS).replace("-", "_")]
         entry.text += f" {caption} "
         if texts:
             self._add(entry, tokens, texts)

@@ -39,10 +39,14 @@ def html_of(
     return image(picture) if image else _image(picture)
 
 
+def is_folded(text: str) -> bool:
+    """Return whether lines of a printed text are wrapped, since one is very long."""
+    return any(len(line) > WIDEST_TABLE for line in text.split("\n"))
+
+
 def printed(text: str) -> str:
     """Return the HTML of a text exactly as a cell printed it."""
-    folds = any(len(line) > WIDEST_TABLE for line in text.split("\n"))
-    kind = f"output{' fold' if folds else ''} highlight-none"
+    kind = f"output{' fold' if is_folded(text) else ''} highlight-none"
     return code.BOX.format("Output", kind, f"{escape(text)}\n")
 
 

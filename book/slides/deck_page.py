@@ -15,7 +15,7 @@ import imagesize
 from book.library import figures
 from book.records.cleaning import SVG
 from book.records.outputs import Picture
-from book.render import code, plots
+from book.render import code, outputs, plots
 from book.render.texts import Texts
 from book.slides.marks import Code, Output, Slide, SlideFigure, SlideItem, Text
 from book.slides.words import Words
@@ -24,7 +24,6 @@ from book.text.tokens import equations, parse, parse_line
 
 SMALLEST = 18  # the size of text that can be read on a slide, in pixels
 PLOT_TEXT = 10  # in the unit of a plot; slides.css has a bit more
-WIDEST_TABLE = 92  # characters; longer printed lines are wrapped, as on the pages
 FONT_SIZE = re.compile(r'font-size[=:]\s*"?([\d.]+)')
 
 
@@ -119,7 +118,7 @@ def _block(block: SlideItem, writer: _Writer, folder: Path) -> dict[str, Any]:
             html = code.colored(source, code.language_of(source))
             return {"kind": "code", "html": html}
         case Output(text, varies):
-            folds = any(len(line) > WIDEST_TABLE for line in text.split("\n"))
+            folds = outputs.is_folded(text)
             return {"kind": "printed", "text": text, "varies": varies, "folds": folds}
         case Picture(kind, data, alt):
             prefix = f"plot-{zlib.crc32(data.encode()):x}-"

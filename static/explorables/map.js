@@ -230,7 +230,7 @@ const draw = (state, width) => {
   return canvas(
     width,
     place.height,
-    rect({ ...place.frame, "data-card": card.name }, "faint", 10),
+    rect(place.frame, "faint", 10),
     label(place.frame.x + 12, place.frame.y + 22, card.name, "ink strong"),
     ...Object.keys(PARTS).map(part),
   );

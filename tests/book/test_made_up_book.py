@@ -7,6 +7,7 @@ import pytest
 from golden import made_up
 from golden.made_up import MadeUp, difference
 
+pytestmark = pytest.mark.xdist_group("the made-up book")
 READ = "If this is wanted, see the beginning of tests/golden/made_up.py."
 
 

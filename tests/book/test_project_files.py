@@ -3,11 +3,14 @@
 import os
 import re
 import subprocess
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
 
 from book.base import environments
+from book.checks.rules import FOR_AUTHORS
+from book.text.book import Book
 from book.text.tabs import TAB_NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -155,3 +158,24 @@ def test_help_explains_every_setting():
     lines = re.findall("^SETTINGS [:+]= (.*)", read("Makefile"), re.MULTILINE)
     explained = " ".join(re.findall("@echo ['\"]([A-Z, ]+)", read("Makefile")))
     assert set(" ".join(lines).split()) <= set(explained.replace(",", "").split())
+
+
+def test_the_readme_lists_the_sections_of_the_book():
+    book, number, lines = Book(ROOT), 0, []
+    appendix = book.setting("pages", "appendix")
+    for part, pages in book.parts:
+        lessons = [*takewhile(lambda page: page.name != appendix, pages)]
+        titles = [page.title.title for page in lessons if page.title]
+        shown = (f"{n}. {title}" for n, title in enumerate(titles, number + 1))
+        number += len(titles)
+        if part and titles:
+            lines.append(f"- **{part}**: {', '.join(shown)}")
+    _, _, listed = read("README.md").partition("## The Sections\n")
+    listed, _, _ = listed.partition("Appendices")
+    assert " ".join(listed.split()) == " ".join(lines)
+
+
+def test_the_guide_names_each_rule_for_authors():
+    _, _, rules = read("CONTRIBUTING.md").partition("### Follow the Rules")
+    named = {*re.findall(r"`(\w+)`: ", rules)}
+    assert {rule.__module__.rpartition(".")[2] for rule in FOR_AUTHORS} <= named

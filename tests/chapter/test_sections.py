@@ -22,6 +22,7 @@ from book.runs.run import Job, execute
 from book.text.book import Book
 from book.text.section import Section
 
+pytestmark = pytest.mark.xdist_group("fresh runs")
 BOOK = Book(Path(__file__).resolve().parents[2])
 CHOSEN = {
     *(("use-gpu", "pytorch"), ("trainer", "mxnet")),

@@ -18,6 +18,7 @@ from browsing import (
 from golden.made_up import MACHINES, MadeUp
 from playwright.sync_api import Browser, Page
 
+pytestmark = pytest.mark.xdist_group("the pages of the made-up book")
 SECTION = "chapter/outputs.html"
 CPU, GPU = "cpu", "h200"
 SWITCH = "[data-axis=machine] > .tab-list:visible"

@@ -29,7 +29,7 @@ from playwright.sync_api import Browser, Page, expect
 from book.publish import layout
 from book.text.tabs import tab_name
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("the published made-up book")]
 OURS = "nobody/made-up"
 HOSTS = ["Colab", "Studio Lab", "Kaggle"]
 OF_BOOK = ["All notebooks", "All slides", "PDF in all frameworks"]

@@ -13,6 +13,7 @@ SETTINGS = ".biome.jsonc"
 FAULTS = {
     "static/faulty.js": "const shown = 1;\nhide(shwon);\n",
     "static/faulty.css": "a { colr: red; }\n",
+    "static/live/faulty.js": "hide(shwon);\n",
 }
 
 
@@ -36,7 +37,7 @@ def test_scripts_and_stylesheets_have_no_faults(biome: Path):
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_found(biome: Path, tmp_path: Path, name: str):
     shutil.copy(ROOT / SETTINGS, tmp_path)
-    (tmp_path / "static").mkdir()
+    (tmp_path / name).parent.mkdir(parents=True)
     (tmp_path / name).write_text(FAULTS[name])
     done = lint(biome, tmp_path)
     assert done.returncode == 1 and f"file={tmp_path / name}," in done.stdout

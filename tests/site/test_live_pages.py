@@ -583,4 +583,4 @@ def test_published_pages_run_nothing(site: Path):
     for file in site.rglob("*"):
         if file.suffix in {".html", ".js", ".css"}:
             assert "/.live/" not in file.read_text("utf-8")
-    assert not os.path.exists(site / "_static/live.js")
+    assert not os.path.exists(site / "_static/live")

@@ -2,8 +2,7 @@
 
 import re
 
-import pytest
-from browsing import PHONE, TOUCH_SCREEN, WIDE, Visitor
+from browsing import TOUCH_SCREEN, Visitor
 from playwright.sync_api import Locator, Page, expect
 
 SERVER, ROOFLINE = "inference", "performance"
@@ -18,21 +17,6 @@ def figure(page: Page, name: str) -> Locator:
 
 
 # The map
-
-
-@pytest.mark.parametrize("viewport", [PHONE, WIDE], ids=["phone", "wide"])
-def test_strips_are_small_and_not_on_paper(
-    open_page: Visitor, viewport: dict[str, int]
-):
-    page = open_page("chapter_gpus/tiles.html", viewport=viewport)
-    strip = page.locator(".parts")
-    assert strip.bounding_box()["height"] <= 48
-    strip.get_by_role("link", name="Tensor cores, 989 TFLOP/s").click()
-    page.wait_for_url("**/index.html#part-tensor")
-    expect(page.locator("#part-tensor")).to_be_in_viewport()
-    page.go_back()
-    page.emulate_media(media="print")
-    expect(strip).to_be_hidden()
 
 
 def test_lists_of_sections_open_by_keyboard(open_page: Visitor):
@@ -60,8 +44,6 @@ def test_lists_of_sections_need_no_script(open_page: Visitor):
     page.locator(".machine summary", has_text="GPU memory").click()
     page.locator("#part-memory a", has_text="Does It Fit").click()
     expect(page).to_have_url(re.compile("does-it-fit.html"))
-    page.locator(".parts a").click()
-    expect(page.locator("#part-memory")).to_be_visible()
 
 
 # The card

@@ -10,6 +10,7 @@ from string import ascii_uppercase
 from urllib.parse import unquote, urlsplit
 
 import imagesize
+import pytest
 from browsing import lost_links
 from bs4 import BeautifulSoup, Tag
 from figures import ROOT
@@ -17,6 +18,7 @@ from figures import ROOT
 from book.render import code
 from book.text.book import Book
 
+pytestmark = pytest.mark.xdist_group("the parsed pages")
 Pages = dict[Path, BeautifulSoup]
 
 LOADED = "script[src], img[src], link[href], source[src], iframe[src]"

@@ -26,6 +26,7 @@ from book.pages import names
 from book.slides import decks
 from book.slides.deck_page import SMALLEST
 
+pytestmark = pytest.mark.xdist_group("the decks")
 DECKS = list(
     dict.fromkeys(  # a section without tabs has one deck for all
         names.deck(BOOK, section, tab)

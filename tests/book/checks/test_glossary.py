@@ -39,6 +39,21 @@ def test_mistakes_are_named(
 ):
     assert right in GLOSSARY
     texts = {"one": ONE, "glossary": GLOSSARY.replace(right, wrong)}
-    book = make_book(**texts)
-    found = list(glossary.problems(Book(Path(book.root))))
+    root = make_book(**texts).root
+    name_glossary(root, "chapter/glossary")
+    found = list(glossary.problems(Book(root)))
     assert any(problem in line for line in found) if problem else not found
+
+
+def test_a_glossary_that_is_not_there_is_named(make_book: Callable[..., Book]):
+    root = make_book(one=ONE, glossary=GLOSSARY).root
+    assert not [*glossary.problems(Book(root))]  # the book names none
+    name_glossary(root, "chapter/terms")
+    [problem] = glossary.problems(Book(root))
+    assert problem.startswith("config.ini: [pages] glossary: no section 'chapter/ter")
+
+
+def name_glossary(root: Path, page: str) -> None:
+    config = root / "config.ini"
+    text = f"{config.read_text('utf-8')}\n[pages]\nglossary = {page}\n"
+    config.write_text(text, "utf-8")

@@ -317,9 +317,13 @@ def test_all_also_has_the_public_names_of_the_configuration(make):
 
 
 def test_a_library_depends_on_the_names_that_cells_use(make):
-    book = make(("def f():  #@save\n    return 1",), ("print(d2l.f())",), ("f = 1",))
-    [*_, used, _, _, other] = package._sources(book, "pytorch")
-    assert "'d2l.f'" in used and "d2l" not in other
+    book = make(("def f():  #@save\n    return 1",), ("print(d2l.f())",))
+    [*_, others] = package._sources(book, "pytorch")
+    assert "d2l.f" in others
+    path = book.root / "chapter/b.md"
+    path.write_text(path.read_text().replace("d2l.f()", "f()"))
+    [*_, others] = package._sources(read(book), "pytorch")
+    assert "d2l" not in others
 
 
 def test_d2l_can_name_an_imported_module(lib):
@@ -560,6 +564,16 @@ def test_a_library_is_generated_again_if_its_sources_change(make, monkeypatch):
         path.write_text(before.replace(old, new))
         assert (package.generated(read(book), "pytorch") == text) == same, old
         path.write_text(before)
+
+
+def test_a_section_that_saves_nothing_leaves_a_sealed_file_as_it_is(make):
+    book = make(("x = 1  #@save",), ("print(1)",))
+    package.write(book)
+    path = book.root / "chapter/b.md"
+    path.write_text(section("c", "y = 2", "z = 3"))
+    assert package.write(read(book)) == []
+    path.write_text(section("c", "import os", "z = 3  #@save"))
+    assert package.write(read(book)) == [book.root / "d2l/pytorch.py"]
 
 
 def test_a_sealed_file_is_todays_library_unless_it_was_edited(make, monkeypatch):

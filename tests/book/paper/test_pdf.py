@@ -18,6 +18,7 @@ from book.paper import pdf
 from book.text.book import Book
 from book.text.tabs import TAB_NAMES
 
+pytestmark = pytest.mark.xdist_group("a typeset book")
 INDEX = """\
 # A Made-Up Book
 

@@ -1,4 +1,4 @@
-"""Each lesson names its parts of the machine, and its page shows them."""
+"""Each section has its places: contents, card, and parts of the machine."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
-from book.checks import map as rule
+from book.checks import contents as rule
 from book.pages import html
 from book.text.book import Book
 
 DRAWING = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9" width="9" height="9">
-<rect data-card="H100" width="9" height="9"/>
 <g data-touch="host"><title>Host</title></g>
 <g data-touch="memory"><title>GPU memory: 3.35 TB/s</title></g></svg>
 """
@@ -25,9 +24,6 @@ appendix = chapter/tools
 drawing = img/map.svg
 one = memory host
 glossary =
-
-[map-terms]
-host = Ring
 """
 TEXTS = {
     "one": "# One\n:label:`sec_one`\n\n*Rings*.\n",
@@ -62,10 +58,8 @@ def make(make_book: Callable[..., Book]) -> Callable[..., Book]:
         ("", "", ""),
         ("memory host", "memori host", "one: unknown part 'memori'; choose from host"),
         ("memory host", "memory", "no section treats the part 'host'"),
-        ("glossary =\n", "", "no entry for glossary; write the parts"),
+        ("glossary =\n", "", "glossary.md: lacks 'glossary = PARTS' (or no parts)"),
         ("one =", "two = host\none =", "no section 'two'; correct or remove it"),
-        ("host = Ring", "hots = Ring", "[map-terms] unknown part 'hots'"),
-        ("host = Ring", "host = Rank", "host: 'Rank' is not in the glossary"),
         ("map.svg", "mat.svg", "no parts in 'mat.svg'"),
     ],
 )
@@ -80,29 +74,33 @@ def test_a_book_without_a_map_needs_no_entries(make_book: Callable[..., Book]):
     assert not list(rule.problems(make_book(**TEXTS)))
 
 
+def test_a_file_outside_of_the_contents_is_named(make: Callable[..., Book]):
+    book = make()
+    (book.root / "chapter/heat.md").write_text("# Heat\n", "utf-8")
+    assert [*rule.problems(book)] == [
+        "chapter/heat.md: not in the contents of index.md; add or remove it"
+    ]
+
+
+def test_all_that_a_section_lacks_is_one_mistake(make: Callable[..., Book]):
+    root = make("one = memory host\nglossary =\n", "glossary = memory host\n").root
+    for file, old, new in (
+        ("index.md", "```toc", "* :ref:`sec_glossary`. Terms.\n\n```toc"),
+        ("chapter/glossary.md", "# Glossary\n", "# Glossary\n:label:`sec_glossary`\n"),
+    ):
+        path = root / file
+        path.write_text(path.read_text("utf-8").replace(old, new, 1), "utf-8")
+    [line] = rule.problems(Book(root))
+    assert line.startswith("chapter/one.md: lacks a card in index.md and 'one = PARTS'")
+
+
 @pytest.fixture
 def pages(make: Callable[..., Book]) -> Callable[[str], BeautifulSoup]:
     folder = html.build(make()).parent
     return lambda name: BeautifulSoup((folder / name).read_text("utf-8"), "html.parser")
 
 
-def test_a_strip_names_the_parts_in_the_order_of_the_author(pages: Callable):
-    strip = pages("chapter/one.html").select_one("p.parts")
-    assert strip.text.split() == "H100: GPU memory, 3.35 TB/s Host".split()
-    assert [box.get("class") for box in strip.select("i")] == [["lit"], ["lit"]]
-    assert strip.a["href"] == "../index.html#part-memory"
-    assert not pages("chapter/glossary.html").select("p.parts")
-    assert not pages("chapter/tools.html").select("p.parts")
-
-
 def test_the_front_page_lists_the_sections_of_each_part(pages: Callable):
     part = pages("index.html").select_one("nav.machine #part-memory")
     assert part.find_parent("details").summary.text == "GPU memory"
     assert [link["href"] for link in part.select("a")] == ["chapter/one.html#sec-one"]
-
-
-def test_the_entry_of_a_term_leads_to_its_part(pages: Callable):
-    entry = pages("chapter/glossary.html").select_one("#term-ring")
-    link = entry.select("a")[-1]
-    assert link["href"] == "../index.html#part-host"
-    assert [box.get("class") for box in link.select("i")] == [["lit"], None]

@@ -98,8 +98,13 @@
   // `places` has its name on the server for each framework. `shown` is its code in the book,
   // and `book` the one that the reader's draft was made from.
   class Cell {
+    /** @type {HTMLElement | undefined} */
+    panel;
+
     constructor(code, places, head, row) {
-      Object.assign(this, { code, places, row });
+      this.code = code;
+      this.places = places;
+      this.row = row;
       this.head = head ? `${head.textContent}\n` : "";
       this.colored = code.innerHTML;
       this.text = code.textContent.trimEnd();
@@ -123,6 +128,7 @@
     prepareEditor() {
       const { code } = this;
       code.addEventListener("keydown", (event) => this.press(event));
+      // biome-ignore lint/performance/useDomNodeTextContent: a browser may put lines into elements
       code.addEventListener("input", () => this.edit(code.innerText.trimEnd()));
       code.addEventListener("blur", () => this.color());
       code.spellcheck = false;
@@ -236,7 +242,7 @@
       const text = parts.filter(Boolean).join(". ");
       // Screen readers say what is set, also if it has not changed.
       if (this.status.textContent !== text) this.status.textContent = text;
-      const focused = document.activeElement;
+      const focused = /** @type {HTMLElement} */ (document.activeElement);
       if (focused.hidden && this.row.contains(focused)) this.starts[0].focus();
       return this.drawOutput();
     }
