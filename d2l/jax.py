@@ -3813,155 +3813,6 @@ class MLP(Classifier):
         )
 
 
-def residual_blocks(block: Callable) -> list:
-    """Return the eight blocks of ResNet-18.
-
-    `block` makes one of its channels, whether a convolution of a single pixel is
-    beside it, and its strides.
-    """
-    return [
-        block(64 * 2 ** (i // 2), i in (2, 4, 6), 1 + (i in (2, 4, 6)))
-        for i in range(8)
-    ]
-
-
-class Residual(nn.Module):
-    """Two convolutions, and their input added to their output."""
-
-    num_channels: int
-    use_1x1conv: bool = False
-    strides: int = 1
-    training: bool = True
-
-    @nn.compact
-    def __call__(self, X: jax.Array) -> jax.Array:
-        """Return the output, of shape (examples, height, width, channels)."""
-        norm = partial(nn.BatchNorm, not self.training)
-        Y = nn.Conv(self.num_channels, (3, 3), self.strides)(X)
-        Y = nn.Conv(self.num_channels, (3, 3))(nn.relu(norm()(Y)))
-        if self.use_1x1conv:
-            X = nn.Conv(self.num_channels, (1, 1), self.strides)(X)
-        return nn.relu(norm()(Y) + X)
-
-
-class ResNet18(Classifier):
-    """ResNet-18; with `checkpointing`, its blocks are computed twice."""
-
-    lr: float = 0.1
-    num_classes: int = 10
-    checkpointing: bool = False
-    training: bool = True
-
-    def setup(self) -> None:
-        """Declare the layers."""
-        block = nn.remat(Residual) if self.checkpointing else Residual
-        self.conv = nn.Conv(64, (7, 7), (2, 2))
-        self.norm = nn.BatchNorm(not self.training)
-        self.blocks = residual_blocks(partial(block, training=self.training))
-        self.head = nn.Dense(self.num_classes)
-
-    def forward(self, X: jax.Array) -> jax.Array:
-        """Return the logits of images."""
-        X = nn.max_pool(nn.relu(self.norm(self.conv(X))), (3, 3), (2, 2), "SAME")
-        for block in self.blocks:
-            X = block(X)
-        return self.head(X.mean((1, 2)))
-
-
-def image_batch(batch_size: int) -> tuple:
-    """Return images of 96 x 96 pixels and labels, without data."""
-    return (
-        jax.ShapeDtypeStruct((batch_size, 96, 96, 1), jnp.float32),
-        jax.ShapeDtypeStruct((batch_size,), jnp.int32),
-    )
-
-
-@functools.cache
-def resnet18_operations(
-    batch_size: int = 128, train: bool = True, checkpointing: bool = False
-) -> list[Operation]:
-    """Return the operations of a step of ResNet-18, or of a forward pass.
-
-    The compiler fuses all but the products, in a step into one operation here.
-    """
-    batch = image_batch(batch_size)
-    trainer = shape_trainer(ResNet18(checkpointing=checkpointing))
-    state = state_shapes(trainer, batch)
-    if not train:
-        trainer.model.training = False
-        variables = {"params": state.params, "batch_stats": state.batch_stats}
-        counted = list_operations(state.apply_fn, variables, *batch[:-1])
-        return [op for op in counted if op.flops]
-    from d2l import expectations
-
-    kept = resnet18_activations(checkpointing) * batch_size / 128
-    counted = list_operations(trainer.train_step, state, batch)
-    return [
-        *(op for op in counted if op.flops),
-        Operation("fused", 0, expectations.PASSES * kept, "float32"),
-    ]
-
-
-LAUNCH = "KERNEL_TIME"
-
-
-def card_machine(card: str, bits: int = 32, usual: bool = False) -> Machine:
-    """Return a card as a machine for values of 16 or 32 bits."""
-    from d2l import expectations
-
-    data = card_data(card)
-    peak = 1e12 * (data["tensor16"] if bits == 16 else data.get("tf32", data["fp32"]))
-    rate = expectations.product_rate(card, peak, bits) if usual else peak
-    share = expectations.BANDWIDTH_SHARE if usual else 1
-    return Machine(
-        card,
-        {"float32": rate},
-        1e9 * share * data["bandwidth"],
-        getattr(expectations, LAUNCH),
-    )
-
-
-def resnet18_seconds(machine: Machine, operations: Iterable, bits: int = 32) -> float:
-    """Return the seconds of operations, counted in 32 bits, if values have `bits`."""
-    return machine.predict(
-        op._replace(nbytes=op.nbytes * bits / 32, dtype="float32") for op in operations
-    )
-
-
-def resnet18_bound(card: str, bits: int = 32) -> float:
-    """Return the seconds that the products of a step take at least."""
-    machine = card_machine(card, bits)
-    machine.overhead = 0
-    products = (op for op in resnet18_operations() if op.flops)
-    return resnet18_seconds(machine, products, bits)
-
-
-def resnet18_expected(card: str, bits: int = 32) -> float:
-    """Return the seconds of a step whose operations are called one by one."""
-    machine = card_machine(card, bits, usual=True)
-    return resnet18_seconds(machine, resnet18_operations(), bits)
-
-
-def by_card(answer: Callable) -> str:
-    """Return the answers of a function of a card, for three cards."""
-    return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
-
-
-@functools.cache
-def resnet18_memory(batch_size: int = 128) -> StepMemory:
-    """Return the bytes of a step by role, without scratch memory of convolutions."""
-    with warnings.catch_warnings(action="ignore", category=LowerBound):
-        return predict_memory(ResNet18(), image_batch(batch_size))
-
-
-@functools.cache
-def resnet18_activations(checkpointing: bool) -> int:
-    """Return the bytes that a step keeps for its backward pass."""
-    trainer = shape_trainer(ResNet18(checkpointing=checkpointing))
-    state = state_shapes(trainer, image_batch(128))
-    return nbytes(step_activations(trainer.model, state, image_batch(128)))
-
-
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 @contextlib.contextmanager
 def free_address() -> Iterator[str]:
@@ -4135,6 +3986,156 @@ def check_arrays(saved: dict, own: dict, path: Path) -> None:
         )
 
 
+# Defined in chapter_gpus/one-model.md (sec_gpu_one_model)
+def residual_blocks(block: Callable) -> list:
+    """Return the eight blocks of ResNet-18.
+
+    `block` makes one of its channels, whether a convolution of a single pixel is
+    beside it, and its strides.
+    """
+    return [
+        block(64 * 2 ** (i // 2), i in (2, 4, 6), 1 + (i in (2, 4, 6)))
+        for i in range(8)
+    ]
+
+
+class Residual(nn.Module):
+    """Two convolutions, and their input added to their output."""
+
+    num_channels: int
+    use_1x1conv: bool = False
+    strides: int = 1
+    training: bool = True
+
+    @nn.compact
+    def __call__(self, X: jax.Array) -> jax.Array:
+        """Return the output, of shape (examples, height, width, channels)."""
+        norm = partial(nn.BatchNorm, not self.training)
+        Y = nn.Conv(self.num_channels, (3, 3), self.strides)(X)
+        Y = nn.Conv(self.num_channels, (3, 3))(nn.relu(norm()(Y)))
+        if self.use_1x1conv:
+            X = nn.Conv(self.num_channels, (1, 1), self.strides)(X)
+        return nn.relu(norm()(Y) + X)
+
+
+class ResNet18(Classifier):
+    """ResNet-18; with `checkpointing`, its blocks are computed twice."""
+
+    lr: float = 0.1
+    num_classes: int = 10
+    checkpointing: bool = False
+    training: bool = True
+
+    def setup(self) -> None:
+        """Declare the layers."""
+        block = nn.remat(Residual) if self.checkpointing else Residual
+        self.conv = nn.Conv(64, (7, 7), (2, 2))
+        self.norm = nn.BatchNorm(not self.training)
+        self.blocks = residual_blocks(partial(block, training=self.training))
+        self.head = nn.Dense(self.num_classes)
+
+    def forward(self, X: jax.Array) -> jax.Array:
+        """Return the logits of images."""
+        X = nn.max_pool(nn.relu(self.norm(self.conv(X))), (3, 3), (2, 2), "SAME")
+        for block in self.blocks:
+            X = block(X)
+        return self.head(X.mean((1, 2)))
+
+
+def image_batch(batch_size: int) -> tuple:
+    """Return images of 96 x 96 pixels and labels, without data."""
+    return (
+        jax.ShapeDtypeStruct((batch_size, 96, 96, 1), jnp.float32),
+        jax.ShapeDtypeStruct((batch_size,), jnp.int32),
+    )
+
+
+@functools.cache
+def resnet18_operations(
+    batch_size: int = 128, train: bool = True, checkpointing: bool = False
+) -> list[Operation]:
+    """Return the operations of a step of ResNet-18, or of a forward pass.
+
+    The compiler fuses all but the products, in a step into one operation here.
+    """
+    batch = image_batch(batch_size)
+    trainer = shape_trainer(ResNet18(checkpointing=checkpointing))
+    state = state_shapes(trainer, batch)
+    if not train:
+        trainer.model.training = False
+        variables = {"params": state.params, "batch_stats": state.batch_stats}
+        counted = list_operations(state.apply_fn, variables, *batch[:-1])
+        return [op for op in counted if op.flops]
+    from d2l import expectations
+
+    kept = resnet18_activations(checkpointing) * batch_size / 128
+    counted = list_operations(trainer.train_step, state, batch)
+    return [
+        *(op for op in counted if op.flops),
+        Operation("fused", 0, expectations.PASSES * kept, "float32"),
+    ]
+
+
+LAUNCH = "KERNEL_TIME"
+
+
+def card_machine(card: str, bits: int = 32, usual: bool = False) -> Machine:
+    """Return a card as a machine for values of 16 or 32 bits."""
+    from d2l import expectations
+
+    data = card_data(card)
+    peak = 1e12 * (data["tensor16"] if bits == 16 else data.get("tf32", data["fp32"]))
+    rate = expectations.product_rate(card, peak, bits) if usual else peak
+    share = expectations.BANDWIDTH_SHARE if usual else 1
+    return Machine(
+        card,
+        {"float32": rate},
+        1e9 * share * data["bandwidth"],
+        getattr(expectations, LAUNCH),
+    )
+
+
+def resnet18_seconds(machine: Machine, operations: Iterable, bits: int = 32) -> float:
+    """Return the seconds of operations, counted in 32 bits, if values have `bits`."""
+    return machine.predict(
+        op._replace(nbytes=op.nbytes * bits / 32, dtype="float32") for op in operations
+    )
+
+
+def resnet18_bound(card: str, bits: int = 32) -> float:
+    """Return the seconds that the products of a step take at least."""
+    machine = card_machine(card, bits)
+    machine.overhead = 0
+    products = (op for op in resnet18_operations() if op.flops)
+    return resnet18_seconds(machine, products, bits)
+
+
+def resnet18_expected(card: str, bits: int = 32) -> float:
+    """Return the seconds of a step whose operations are called one by one."""
+    machine = card_machine(card, bits, usual=True)
+    return resnet18_seconds(machine, resnet18_operations(), bits)
+
+
+def by_card(answer: Callable) -> str:
+    """Return the answers of a function of a card, for three cards."""
+    return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
+
+
+@functools.cache
+def resnet18_memory(batch_size: int = 128) -> StepMemory:
+    """Return the bytes of a step by role, without scratch memory of convolutions."""
+    with warnings.catch_warnings(action="ignore", category=LowerBound):
+        return predict_memory(ResNet18(), image_batch(batch_size))
+
+
+@functools.cache
+def resnet18_activations(checkpointing: bool) -> int:
+    """Return the bytes that a step keeps for its backward pass."""
+    trainer = shape_trainer(ResNet18(checkpointing=checkpointing))
+    state = state_shapes(trainer, image_batch(128))
+    return nbytes(step_activations(trainer.model, state, image_batch(128)))
+
+
 # Aliases from config.ini
 def reshape(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.reshape(*args, **kwargs)
@@ -4172,4 +4173,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from eb5fefba7bc09365, with the contents bb31de0364b08b10.
+# Generated from 626e488a8b2de9c9, with the contents a7e79380a1bf6b82.

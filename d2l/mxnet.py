@@ -3355,175 +3355,6 @@ class MLP(Classifier):
         self.net.initialize(init.Xavier())
 
 
-def residual_blocks(block: Callable) -> list:
-    """Return the eight blocks of ResNet-18.
-
-    `block` makes one of its channels, whether a convolution of a single pixel is
-    beside it, and its strides.
-    """
-    return [
-        block(64 * 2 ** (i // 2), i in (2, 4, 6), 1 + (i in (2, 4, 6)))
-        for i in range(8)
-    ]
-
-
-class Residual(nn.HybridBlock):
-    """Two convolutions, and their input added to their output."""
-
-    def __init__(self, num_channels: int, use_1x1conv: bool = False, strides: int = 1):
-        super().__init__()
-        self.body = nn.HybridSequential()
-        self.body.add(
-            nn.Conv2D(num_channels, 3, strides, 1),
-            nn.BatchNorm(),
-            nn.Activation("relu"),
-            nn.Conv2D(num_channels, 3, 1, 1),
-            nn.BatchNorm(),
-        )
-        self.side = nn.HybridSequential()
-        if use_1x1conv:
-            self.side.add(nn.Conv2D(num_channels, 1, strides))
-
-    def hybrid_forward(self, F: Any, X: Any) -> Any:
-        """Return the output, of shape (examples, channels, height, width)."""
-        return F.npx.relu(self.body(X) + self.side(X))
-
-
-class ResNet18(Classifier):
-    """ResNet-18; with `checkpointing`, its blocks are computed twice."""
-
-    def __init__(
-        self, lr: float = 0.1, num_classes: int = 10, checkpointing: bool = False
-    ):
-        super().__init__()
-        self.save_hyperparameters()
-        self.stem, self.blocks, self.head = (nn.HybridSequential() for _ in range(3))
-        self.stem.add(
-            nn.Conv2D(64, 7, 2, 3),
-            nn.BatchNorm(),
-            nn.Activation("relu"),
-            nn.MaxPool2D(3, 2, 1),
-        )
-        self.blocks.add(*residual_blocks(Residual))
-        self.head.add(nn.GlobalAvgPool2D(), nn.Dense(num_classes))
-        self.initialize(init.Xavier())
-
-    def forward(self, X: np.ndarray) -> np.ndarray:
-        """Return the logits of images."""
-        X = self.stem(X)
-        for block in self.blocks:
-            X = checkpoint(block, X) if self.checkpointing else block(X)
-        return self.head(X)
-
-
-def image_batch(batch_size: int) -> tuple:
-    """Return images of 96 x 96 pixels and labels that take no memory."""
-    shape = batch_size, 1, 96, 96
-    return tuple(
-        onp.broadcast_to(kind(0), size)
-        for kind, size in ((onp.float32, shape), (onp.int32, shape[:1]))
-    )
-
-
-@functools.cache
-def resnet18_operations(
-    batch_size: int = 128, train: bool = True, checkpointing: bool = False
-) -> list[Operation]:
-    """Return the operations of a step of ResNet-18, or of a forward pass."""
-    model = ResNet18(checkpointing=checkpointing)
-    optimizer = model.configure_optimizers()
-
-    def counted(n):
-        X, y = map(np.array, image_batch(n))
-
-        def step():
-            with autograd.record():
-                loss = model.loss(model(X), y)
-            loss.backward()
-            wait_for_checkpoints()
-            optimizer.step(1)
-
-        return list_operations(step) if train else list_operations(model, X)
-
-    counted(2)  # makes the parameters
-    return [
-        b._replace(
-            **{
-                name: int(x + (y - x) * (batch_size - 2) / 2)
-                for name, x, y in (
-                    ("flops", a.flops, b.flops),
-                    ("nbytes", a.nbytes, b.nbytes),
-                )
-            }
-        )
-        for a, b in zip(counted(2), counted(4))
-    ]
-
-
-LAUNCH = "CALL"
-
-
-def card_machine(card: str, bits: int = 32, usual: bool = False) -> Machine:
-    """Return a card as a machine for values of 16 or 32 bits."""
-    from d2l import expectations
-
-    data = card_data(card)
-    peak = 1e12 * (data["tensor16"] if bits == 16 else data.get("tf32", data["fp32"]))
-    rate = expectations.product_rate(card, peak, bits) if usual else peak
-    share = expectations.BANDWIDTH_SHARE if usual else 1
-    return Machine(
-        card,
-        {"float32": rate},
-        1e9 * share * data["bandwidth"],
-        getattr(expectations, LAUNCH),
-    )
-
-
-def resnet18_seconds(machine: Machine, operations: Iterable, bits: int = 32) -> float:
-    """Return the seconds of operations, counted in 32 bits, if values have `bits`."""
-    return machine.predict(
-        op._replace(nbytes=op.nbytes * bits / 32, dtype="float32") for op in operations
-    )
-
-
-def resnet18_bound(card: str, bits: int = 32) -> float:
-    """Return the seconds that the products of a step take at least."""
-    machine = card_machine(card, bits)
-    machine.overhead = 0
-    products = (op for op in resnet18_operations() if op.flops)
-    return resnet18_seconds(machine, products, bits)
-
-
-def resnet18_expected(card: str, bits: int = 32) -> float:
-    """Return the seconds of a step whose operations are called one by one."""
-    machine = card_machine(card, bits, usual=True)
-    return resnet18_seconds(machine, resnet18_operations(), bits)
-
-
-def by_card(answer: Callable) -> str:
-    """Return the answers of a function of a card, for three cards."""
-    return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
-
-
-@functools.cache
-def resnet18_memory(batch_size: int = 128) -> StepMemory:
-    """Return the bytes of a step by role, without scratch memory of convolutions."""
-    with warnings.catch_warnings(action="ignore", category=LowerBound):
-        return predict_memory(ResNet18(), image_batch(batch_size))
-
-
-@functools.cache
-def resnet18_activations(checkpointing: bool) -> int:
-    """Return the bytes that a step keeps for its backward pass."""
-    model, saved = ResNet18(checkpointing=checkpointing), []
-    for n in 2, 2, 4:  # the first makes the parameters
-        X, y = map(np.array, image_batch(n))
-        gc.collect()  # a step before may still hold arrays
-        npx.waitall()
-        saved.append(saved_bytes(lambda X=X, y=y: model.loss(model(X), y)))
-    return int(saved[1] + (saved[2] - saved[1]) * (128 - 2) / 2)
-
-
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def group_environment(port: int, num_workers: int) -> dict[str, str]:
     """Return the environment of all processes of a group on this machine."""
@@ -3776,6 +3607,176 @@ def load_states(optim: gluon.Trainer, path: Path) -> None:
     optimizer.begin_num_update = optimizer.num_update
 
 
+# Defined in chapter_gpus/one-model.md (sec_gpu_one_model)
+def residual_blocks(block: Callable) -> list:
+    """Return the eight blocks of ResNet-18.
+
+    `block` makes one of its channels, whether a convolution of a single pixel is
+    beside it, and its strides.
+    """
+    return [
+        block(64 * 2 ** (i // 2), i in (2, 4, 6), 1 + (i in (2, 4, 6)))
+        for i in range(8)
+    ]
+
+
+class Residual(nn.HybridBlock):
+    """Two convolutions, and their input added to their output."""
+
+    def __init__(self, num_channels: int, use_1x1conv: bool = False, strides: int = 1):
+        super().__init__()
+        self.body = nn.HybridSequential()
+        self.body.add(
+            nn.Conv2D(num_channels, 3, strides, 1),
+            nn.BatchNorm(),
+            nn.Activation("relu"),
+            nn.Conv2D(num_channels, 3, 1, 1),
+            nn.BatchNorm(),
+        )
+        self.side = nn.HybridSequential()
+        if use_1x1conv:
+            self.side.add(nn.Conv2D(num_channels, 1, strides))
+
+    def hybrid_forward(self, F: Any, X: Any) -> Any:
+        """Return the output, of shape (examples, channels, height, width)."""
+        return F.npx.relu(self.body(X) + self.side(X))
+
+
+class ResNet18(Classifier):
+    """ResNet-18; with `checkpointing`, its blocks are computed twice."""
+
+    def __init__(
+        self, lr: float = 0.1, num_classes: int = 10, checkpointing: bool = False
+    ):
+        super().__init__()
+        self.save_hyperparameters()
+        self.stem, self.blocks, self.head = (nn.HybridSequential() for _ in range(3))
+        self.stem.add(
+            nn.Conv2D(64, 7, 2, 3),
+            nn.BatchNorm(),
+            nn.Activation("relu"),
+            nn.MaxPool2D(3, 2, 1),
+        )
+        self.blocks.add(*residual_blocks(Residual))
+        self.head.add(nn.GlobalAvgPool2D(), nn.Dense(num_classes))
+        self.initialize(init.Xavier())
+
+    def forward(self, X: np.ndarray) -> np.ndarray:
+        """Return the logits of images."""
+        X = self.stem(X)
+        for block in self.blocks:
+            X = checkpoint(block, X) if self.checkpointing else block(X)
+        return self.head(X)
+
+
+def image_batch(batch_size: int) -> tuple:
+    """Return images of 96 x 96 pixels and labels that take no memory."""
+    shape = batch_size, 1, 96, 96
+    return tuple(
+        onp.broadcast_to(kind(0), size)
+        for kind, size in ((onp.float32, shape), (onp.int32, shape[:1]))
+    )
+
+
+@functools.cache
+def resnet18_operations(
+    batch_size: int = 128, train: bool = True, checkpointing: bool = False
+) -> list[Operation]:
+    """Return the operations of a step of ResNet-18, or of a forward pass."""
+    model = ResNet18(checkpointing=checkpointing)
+    optimizer = model.configure_optimizers()
+
+    def counted(n):
+        X, y = map(np.array, image_batch(n))
+
+        def step():
+            with autograd.record():
+                loss = model.loss(model(X), y)
+            loss.backward()
+            wait_for_checkpoints()
+            optimizer.step(1)
+
+        return list_operations(step) if train else list_operations(model, X)
+
+    counted(2)  # makes the parameters
+    return [
+        b._replace(
+            **{
+                name: int(x + (y - x) * (batch_size - 2) / 2)
+                for name, x, y in (
+                    ("flops", a.flops, b.flops),
+                    ("nbytes", a.nbytes, b.nbytes),
+                )
+            }
+        )
+        for a, b in zip(counted(2), counted(4))
+    ]
+
+
+LAUNCH = "CALL"
+
+
+def card_machine(card: str, bits: int = 32, usual: bool = False) -> Machine:
+    """Return a card as a machine for values of 16 or 32 bits."""
+    from d2l import expectations
+
+    data = card_data(card)
+    peak = 1e12 * (data["tensor16"] if bits == 16 else data.get("tf32", data["fp32"]))
+    rate = expectations.product_rate(card, peak, bits) if usual else peak
+    share = expectations.BANDWIDTH_SHARE if usual else 1
+    return Machine(
+        card,
+        {"float32": rate},
+        1e9 * share * data["bandwidth"],
+        getattr(expectations, LAUNCH),
+    )
+
+
+def resnet18_seconds(machine: Machine, operations: Iterable, bits: int = 32) -> float:
+    """Return the seconds of operations, counted in 32 bits, if values have `bits`."""
+    return machine.predict(
+        op._replace(nbytes=op.nbytes * bits / 32, dtype="float32") for op in operations
+    )
+
+
+def resnet18_bound(card: str, bits: int = 32) -> float:
+    """Return the seconds that the products of a step take at least."""
+    machine = card_machine(card, bits)
+    machine.overhead = 0
+    products = (op for op in resnet18_operations() if op.flops)
+    return resnet18_seconds(machine, products, bits)
+
+
+def resnet18_expected(card: str, bits: int = 32) -> float:
+    """Return the seconds of a step whose operations are called one by one."""
+    machine = card_machine(card, bits, usual=True)
+    return resnet18_seconds(machine, resnet18_operations(), bits)
+
+
+def by_card(answer: Callable) -> str:
+    """Return the answers of a function of a card, for three cards."""
+    return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
+
+
+@functools.cache
+def resnet18_memory(batch_size: int = 128) -> StepMemory:
+    """Return the bytes of a step by role, without scratch memory of convolutions."""
+    with warnings.catch_warnings(action="ignore", category=LowerBound):
+        return predict_memory(ResNet18(), image_batch(batch_size))
+
+
+@functools.cache
+def resnet18_activations(checkpointing: bool) -> int:
+    """Return the bytes that a step keeps for its backward pass."""
+    model, saved = ResNet18(checkpointing=checkpointing), []
+    for n in 2, 2, 4:  # the first makes the parameters
+        X, y = map(np.array, image_batch(n))
+        gc.collect()  # a step before may still hold arrays
+        npx.waitall()
+        saved.append(saved_bytes(lambda X=X, y=y: model.loss(model(X), y)))
+    return int(saved[1] + (saved[2] - saved[1]) * (128 - 2) / 2)
+
+
 # Aliases from config.ini
 def numpy(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.asnumpy(*args, **kwargs)
@@ -3821,4 +3822,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 176c382af1711e26, with the contents 018e87b27314a56e.
+# Generated from 98be81c8657ece76, with the contents 737d219e0e6d8205.

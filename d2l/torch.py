@@ -3248,169 +3248,6 @@ class MLP(Classifier):
         )
 
 
-def residual_blocks(block: Callable) -> list:
-    """Return the eight blocks of ResNet-18.
-
-    `block` makes one of its channels, whether a convolution of a single pixel is
-    beside it, and its strides.
-    """
-    return [
-        block(64 * 2 ** (i // 2), i in (2, 4, 6), 1 + (i in (2, 4, 6)))
-        for i in range(8)
-    ]
-
-
-class Residual(nn.Module):
-    """Two convolutions, and their input added to their output."""
-
-    def __init__(self, num_channels: int, use_1x1conv: bool = False, strides: int = 1):
-        super().__init__()
-        self.body = nn.Sequential(
-            nn.LazyConv2d(num_channels, 3, strides, 1),
-            nn.LazyBatchNorm2d(),
-            nn.ReLU(),
-            nn.LazyConv2d(num_channels, 3, 1, 1),
-            nn.LazyBatchNorm2d(),
-        )
-        self.side = (
-            nn.LazyConv2d(num_channels, 1, strides) if use_1x1conv else nn.Identity()
-        )
-
-    def forward(self, X: torch.Tensor) -> torch.Tensor:
-        """Return the output, of shape (examples, channels, height, width)."""
-        return F.relu(self.body(X) + self.side(X))
-
-
-class ResNet18(Classifier):
-    """ResNet-18; with `checkpointing`, its blocks are computed twice."""
-
-    def __init__(
-        self, lr: float = 0.1, num_classes: int = 10, checkpointing: bool = False
-    ):
-        super().__init__()
-        self.save_hyperparameters()
-        self.stem = nn.Sequential(
-            nn.LazyConv2d(64, 7, 2, 3),
-            nn.LazyBatchNorm2d(),
-            nn.ReLU(),
-            nn.MaxPool2d(3, 2, 1),
-        )
-        self.blocks = nn.ModuleList(residual_blocks(Residual))
-        self.head = nn.Sequential(
-            nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.LazyLinear(num_classes)
-        )
-
-    def forward(self, X: torch.Tensor) -> torch.Tensor:
-        """Return the logits of images."""
-        X = self.stem(X)
-        for block in self.blocks:
-            X = (
-                checkpoint(block, X, use_reentrant=False)
-                if self.checkpointing
-                else block(X)
-            )
-        return self.head(X)
-
-
-def image_batch(batch_size: int) -> tuple:
-    """Return images of 96 x 96 pixels and labels, without data."""
-    with torch.device("meta"):
-        return (
-            torch.empty(batch_size, 1, 96, 96),
-            torch.empty(batch_size, dtype=torch.int64),
-        )
-
-
-def model_operations(model: Module, batch: Sequence, train: bool) -> list[Operation]:
-    """Return the operations of a step with gradient descent, or of a forward pass."""
-    make_lazy_parameters(model, batch)
-    with FakeTensorMode(), plain_kernels(), no_plots(model):
-        model, batch = fake_copy(model, batch)
-        if not train:
-            with torch.no_grad():
-                return list_operations(model.eval(), *batch[:-1])
-        # On a GPU, the optimizer updates all parameters in one call.
-        optimizer = torch.optim.SGD(model.parameters(), model.lr, foreach=True)
-
-        def step():
-            optimizer.zero_grad()
-            model.training_step(batch).backward()
-            optimizer.step()
-
-        return list_operations(step)
-
-
-@functools.cache
-def resnet18_operations(
-    batch_size: int = 128, train: bool = True, checkpointing: bool = False
-) -> list[Operation]:
-    """Return the operations of a step of ResNet-18, or of a forward pass."""
-    with torch.device("meta"):
-        model = ResNet18(checkpointing=checkpointing)
-    return model_operations(model, image_batch(batch_size), train)
-
-
-LAUNCH = "CALL"
-
-
-def card_machine(card: str, bits: int = 32, usual: bool = False) -> Machine:
-    """Return a card as a machine for values of 16 or 32 bits."""
-    from d2l import expectations
-
-    data = card_data(card)
-    peak = 1e12 * (data["tensor16"] if bits == 16 else data.get("tf32", data["fp32"]))
-    rate = expectations.product_rate(card, peak, bits) if usual else peak
-    share = expectations.BANDWIDTH_SHARE if usual else 1
-    return Machine(
-        card,
-        {"float32": rate},
-        1e9 * share * data["bandwidth"],
-        getattr(expectations, LAUNCH),
-    )
-
-
-def resnet18_seconds(machine: Machine, operations: Iterable, bits: int = 32) -> float:
-    """Return the seconds of operations, counted in 32 bits, if values have `bits`."""
-    return machine.predict(
-        op._replace(nbytes=op.nbytes * bits / 32, dtype="float32") for op in operations
-    )
-
-
-def resnet18_bound(card: str, bits: int = 32) -> float:
-    """Return the seconds that the products of a step take at least."""
-    machine = card_machine(card, bits)
-    machine.overhead = 0
-    products = (op for op in resnet18_operations() if op.flops)
-    return resnet18_seconds(machine, products, bits)
-
-
-def resnet18_expected(card: str, bits: int = 32) -> float:
-    """Return the seconds of a step whose operations are called one by one."""
-    machine = card_machine(card, bits, usual=True)
-    return resnet18_seconds(machine, resnet18_operations(), bits)
-
-
-def by_card(answer: Callable) -> str:
-    """Return the answers of a function of a card, for three cards."""
-    return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
-
-
-@functools.cache
-def resnet18_memory(batch_size: int = 128) -> StepMemory:
-    """Return the bytes of a step by role, without scratch memory of convolutions."""
-    with warnings.catch_warnings(action="ignore", category=LowerBound):
-        return predict_memory(ResNet18(), image_batch(batch_size))
-
-
-@functools.cache
-def resnet18_activations(checkpointing: bool) -> int:
-    """Return the bytes that a step keeps for its backward pass."""
-    with warnings.catch_warnings(action="ignore", category=LowerBound):
-        return predict_memory(
-            ResNet18(checkpointing=checkpointing), image_batch(128)
-        ).activations
-
-
 # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
 def init_group(device: torch.device, timeout: float, **options: Any) -> None:
     """Join a group of ranks, each of which has a GPU of its own, or the CPU.
@@ -4018,6 +3855,170 @@ def optimizer_state(optim: Any) -> dict[str, Any]:
     )
 
 
+# Defined in chapter_gpus/one-model.md (sec_gpu_one_model)
+def residual_blocks(block: Callable) -> list:
+    """Return the eight blocks of ResNet-18.
+
+    `block` makes one of its channels, whether a convolution of a single pixel is
+    beside it, and its strides.
+    """
+    return [
+        block(64 * 2 ** (i // 2), i in (2, 4, 6), 1 + (i in (2, 4, 6)))
+        for i in range(8)
+    ]
+
+
+class Residual(nn.Module):
+    """Two convolutions, and their input added to their output."""
+
+    def __init__(self, num_channels: int, use_1x1conv: bool = False, strides: int = 1):
+        super().__init__()
+        self.body = nn.Sequential(
+            nn.LazyConv2d(num_channels, 3, strides, 1),
+            nn.LazyBatchNorm2d(),
+            nn.ReLU(),
+            nn.LazyConv2d(num_channels, 3, 1, 1),
+            nn.LazyBatchNorm2d(),
+        )
+        self.side = (
+            nn.LazyConv2d(num_channels, 1, strides) if use_1x1conv else nn.Identity()
+        )
+
+    def forward(self, X: torch.Tensor) -> torch.Tensor:
+        """Return the output, of shape (examples, channels, height, width)."""
+        return F.relu(self.body(X) + self.side(X))
+
+
+class ResNet18(Classifier):
+    """ResNet-18; with `checkpointing`, its blocks are computed twice."""
+
+    def __init__(
+        self, lr: float = 0.1, num_classes: int = 10, checkpointing: bool = False
+    ):
+        super().__init__()
+        self.save_hyperparameters()
+        self.stem = nn.Sequential(
+            nn.LazyConv2d(64, 7, 2, 3),
+            nn.LazyBatchNorm2d(),
+            nn.ReLU(),
+            nn.MaxPool2d(3, 2, 1),
+        )
+        self.blocks = nn.ModuleList(residual_blocks(Residual))
+        self.head = nn.Sequential(
+            nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.LazyLinear(num_classes)
+        )
+
+    def forward(self, X: torch.Tensor) -> torch.Tensor:
+        """Return the logits of images."""
+        X = self.stem(X)
+        for block in self.blocks:
+            X = (
+                checkpoint(block, X, use_reentrant=False)
+                if self.checkpointing
+                else block(X)
+            )
+        return self.head(X)
+
+
+def image_batch(batch_size: int) -> tuple:
+    """Return images of 96 x 96 pixels and labels, without data."""
+    with torch.device("meta"):
+        return (
+            torch.empty(batch_size, 1, 96, 96),
+            torch.empty(batch_size, dtype=torch.int64),
+        )
+
+
+def model_operations(model: Module, batch: Sequence, train: bool) -> list[Operation]:
+    """Return the operations of a step with gradient descent, or of a forward pass."""
+    make_lazy_parameters(model, batch)
+    with FakeTensorMode(), plain_kernels(), no_plots(model):
+        model, batch = fake_copy(model, batch)
+        if not train:
+            with torch.no_grad():
+                return list_operations(model.eval(), *batch[:-1])
+        # On a GPU, the optimizer updates all parameters in one call.
+        optimizer = torch.optim.SGD(model.parameters(), model.lr, foreach=True)
+
+        def step():
+            optimizer.zero_grad()
+            model.training_step(batch).backward()
+            optimizer.step()
+
+        return list_operations(step)
+
+
+@functools.cache
+def resnet18_operations(
+    batch_size: int = 128, train: bool = True, checkpointing: bool = False
+) -> list[Operation]:
+    """Return the operations of a step of ResNet-18, or of a forward pass."""
+    with torch.device("meta"):
+        model = ResNet18(checkpointing=checkpointing)
+    return model_operations(model, image_batch(batch_size), train)
+
+
+LAUNCH = "CALL"
+
+
+def card_machine(card: str, bits: int = 32, usual: bool = False) -> Machine:
+    """Return a card as a machine for values of 16 or 32 bits."""
+    from d2l import expectations
+
+    data = card_data(card)
+    peak = 1e12 * (data["tensor16"] if bits == 16 else data.get("tf32", data["fp32"]))
+    rate = expectations.product_rate(card, peak, bits) if usual else peak
+    share = expectations.BANDWIDTH_SHARE if usual else 1
+    return Machine(
+        card,
+        {"float32": rate},
+        1e9 * share * data["bandwidth"],
+        getattr(expectations, LAUNCH),
+    )
+
+
+def resnet18_seconds(machine: Machine, operations: Iterable, bits: int = 32) -> float:
+    """Return the seconds of operations, counted in 32 bits, if values have `bits`."""
+    return machine.predict(
+        op._replace(nbytes=op.nbytes * bits / 32, dtype="float32") for op in operations
+    )
+
+
+def resnet18_bound(card: str, bits: int = 32) -> float:
+    """Return the seconds that the products of a step take at least."""
+    machine = card_machine(card, bits)
+    machine.overhead = 0
+    products = (op for op in resnet18_operations() if op.flops)
+    return resnet18_seconds(machine, products, bits)
+
+
+def resnet18_expected(card: str, bits: int = 32) -> float:
+    """Return the seconds of a step whose operations are called one by one."""
+    machine = card_machine(card, bits, usual=True)
+    return resnet18_seconds(machine, resnet18_operations(), bits)
+
+
+def by_card(answer: Callable) -> str:
+    """Return the answers of a function of a card, for three cards."""
+    return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
+
+
+@functools.cache
+def resnet18_memory(batch_size: int = 128) -> StepMemory:
+    """Return the bytes of a step by role, without scratch memory of convolutions."""
+    with warnings.catch_warnings(action="ignore", category=LowerBound):
+        return predict_memory(ResNet18(), image_batch(batch_size))
+
+
+@functools.cache
+def resnet18_activations(checkpointing: bool) -> int:
+    """Return the bytes that a step keeps for its backward pass."""
+    with warnings.catch_warnings(action="ignore", category=LowerBound):
+        return predict_memory(
+            ResNet18(checkpointing=checkpointing), image_batch(128)
+        ).activations
+
+
 # Aliases from config.ini
 def numpy(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.detach().cpu().numpy(*args, **kwargs)
@@ -4067,4 +4068,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 8c424dc6f5b1ff72, with the contents d877e6d164131eda.
+# Generated from 4a669154b68914dd, with the contents 6897e21c58b1e03a.
