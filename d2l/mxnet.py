@@ -536,15 +536,6 @@ class Trainer(HasSettings):
         apply_settings(self, settings)
         self.device = self.devices[0]
 
-    def prepare_data(self, data: Any) -> None:
-        """Get the minibatches, and count them."""
-        train, val = training_batches(self, data), data.val_dataloader()
-        self.num_train_batches = count_batches(train, "train_dataloader()")
-        self.num_val_batches = (
-            0 if val is None else count_batches(val, "val_dataloader()")
-        )
-        self.train_dataloader, self.val_dataloader = train, val
-
     def prepare_model(self, model: Module) -> None:
         """Get the model ready for training on the trainer's device."""
         model.trainer = self
@@ -560,6 +551,15 @@ class Trainer(HasSettings):
         """Return a minibatch on the trainer's device; leave one that several share."""
         stays = self.device == cpu() or len(self.devices) > 1
         return batch if stays else move_to(batch, self.device)
+
+    def prepare_data(self, data: Any) -> None:
+        """Get the minibatches, and count them."""
+        train, val = training_batches(self, data), data.val_dataloader()
+        self.num_train_batches = count_batches(train, "train_dataloader()")
+        self.num_val_batches = (
+            0 if val is None else count_batches(val, "val_dataloader()")
+        )
+        self.train_dataloader, self.val_dataloader = train, val
 
     def start(self, model: Module, data: Any) -> None:
         """Get everything ready for the first step."""
@@ -730,6 +730,17 @@ class Trainer(HasSettings):
         return True
 
 
+def resnet18_traffic(num_images: int = 60000) -> str:
+    """Return the minibatches of an epoch, and the bytes that `fit` moves."""
+    data, size = DataModule(), resnet18_memory()
+    data.batch_size = 128
+    loader: Any = data.get_tensorloader([np.ones((num_images, 1))], train=True)
+    return (
+        f"{len(loader)} minibatches, {size.weights / 1e6:.0f} MB once and "
+        f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
+    )
+
+
 class Callback:
     """Methods that the trainer calls; a subclass defines those that it needs."""
 
@@ -764,17 +775,6 @@ Trainer.steps_per_epoch = Setting(
     "None (all that there are) or 1, 2, ...",
     lambda value: value is None or is_count(value),
 )
-
-
-def resnet18_traffic(num_images: int = 60000) -> str:
-    """Return the minibatches of an epoch, and the bytes that `fit` moves."""
-    data, size = DataModule(), resnet18_memory()
-    data.batch_size = 128
-    loader: Any = data.get_tensorloader([np.ones((num_images, 1))], train=True)
-    return (
-        f"{len(loader)} minibatches, {size.weights / 1e6:.0f} MB once and "
-        f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
-    )
 
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
@@ -3820,4 +3820,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 82a9dfca668153f4, with the contents 45cc17527fc89fc4.
+# Generated from ba3319fb5e2ee5f9, with the contents 12abd00eed1e5fd0.

@@ -534,18 +534,6 @@ class Trainer(HasSettings):
         apply_settings(self, settings)
         self.device = self.devices[0]
 
-    # Defined in chapter_gpus/tools.md (sec_gpu_tools)
-    def prepare_data(self, data: Any) -> None:
-        """Get the minibatches, and count them."""
-        train, val = training_batches(self, data), data.val_dataloader()
-        self.num_train_batches = count_minibatches(train, "train_dataloader")
-        self.num_val_batches = (
-            0 if val is None else count_minibatches(val, "val_dataloader")
-        )
-        self.train_dataloader, self.val_dataloader = (
-            copied_ahead(self, loader) for loader in (train, val)
-        )
-
     def prepare_model(self, model: Module) -> None:
         """Get the model ready for training on the trainer's device."""
         model.trainer, self.model = self, model
@@ -563,6 +551,18 @@ class Trainer(HasSettings):
     def device_scope(self) -> Device:
         """Return the scope of the trainer's device."""
         return self.device
+
+    # Defined in chapter_gpus/tools.md (sec_gpu_tools)
+    def prepare_data(self, data: Any) -> None:
+        """Get the minibatches, and count them."""
+        train, val = training_batches(self, data), data.val_dataloader()
+        self.num_train_batches = count_minibatches(train, "train_dataloader")
+        self.num_val_batches = (
+            0 if val is None else count_minibatches(val, "val_dataloader")
+        )
+        self.train_dataloader, self.val_dataloader = (
+            copied_ahead(self, loader) for loader in (train, val)
+        )
 
     def start(self, model: Module) -> None:
         """Make the optimizer and the steps, and count from 0."""
@@ -698,6 +698,17 @@ class Trainer(HasSettings):
         return [g if g is None else scale * g for g in dense]
 
 
+def resnet18_traffic(num_images: int = 60000) -> str:
+    """Return the minibatches of an epoch, and the bytes that `fit` moves."""
+    data, size = DataModule(), resnet18_memory()
+    data.batch_size = 128
+    loader: Any = data.get_tensorloader([tf.ones((num_images, 1))], train=True)
+    return (
+        f"{len(loader)} minibatches, {size.weights / 1e6:.0f} MB once and "
+        f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
+    )
+
+
 class Callback:
     """Methods that the trainer calls; a subclass defines those that it needs."""
 
@@ -732,17 +743,6 @@ Trainer.steps_per_epoch = Setting(
     "None (all that there are) or 1, 2, ...",
     lambda value: value is None or is_count(value),
 )
-
-
-def resnet18_traffic(num_images: int = 60000) -> str:
-    """Return the minibatches of an epoch, and the bytes that `fit` moves."""
-    data, size = DataModule(), resnet18_memory()
-    data.batch_size = 128
-    loader: Any = data.get_tensorloader([tf.ones((num_images, 1))], train=True)
-    return (
-        f"{len(loader)} minibatches, {size.weights / 1e6:.0f} MB once and "
-        f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
-    )
 
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
@@ -3972,4 +3972,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from dba59614d9038e99, with the contents 1270d240eb3b1d14.
+# Generated from db33d324b47ae9fe, with the contents 39d7071cbb63ba44.

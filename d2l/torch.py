@@ -542,17 +542,6 @@ class Trainer(HasSettings):
         apply_settings(self, settings)
         self.device = self.devices[0]
 
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-    def prepare_data(self, data: Any) -> None:
-        """Get this rank's shares of the minibatches, and count them."""
-        train, val = training_batches(self, data), data.val_dataloader()
-        self.num_train_batches = count_batches(train, "train_dataloader()")
-        self.num_val_batches = (
-            0 if val is None else count_batches(val, "val_dataloader()")
-        )
-        self.train_dataloader = self.ranks.own_loader(self, train, True)
-        self.val_dataloader = self.ranks.own_loader(self, val, False)
-
     def prepare_model(self, model: Module) -> None:
         """Get the model ready for training on the trainer's device."""
         model.trainer = self
@@ -564,6 +553,17 @@ class Trainer(HasSettings):
     def prepare_batch(self, batch: Any) -> Any:
         """Return a minibatch on the trainer's device, copied if it is elsewhere."""
         return move_to(batch, self.device)
+
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    def prepare_data(self, data: Any) -> None:
+        """Get this rank's shares of the minibatches, and count them."""
+        train, val = training_batches(self, data), data.val_dataloader()
+        self.num_train_batches = count_batches(train, "train_dataloader()")
+        self.num_val_batches = (
+            0 if val is None else count_batches(val, "val_dataloader()")
+        )
+        self.train_dataloader = self.ranks.own_loader(self, train, True)
+        self.val_dataloader = self.ranks.own_loader(self, val, False)
 
     # Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
     def start(self, model: Module, data: Any) -> None:
@@ -681,6 +681,17 @@ class Trainer(HasSettings):
         nn.utils.clip_grad_norm_(params, grad_clip_val)
 
 
+def resnet18_traffic(num_images: int = 60000) -> str:
+    """Return the minibatches of an epoch, and the bytes that `fit` moves."""
+    data, size = DataModule(), resnet18_memory()
+    data.batch_size = 128
+    loader: Any = data.get_tensorloader([torch.ones((num_images, 1))], train=True)
+    return (
+        f"{len(loader)} minibatches, {size.weights / 1e6:.0f} MB once and "
+        f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
+    )
+
+
 class Callback:
     """Methods that the trainer calls; a subclass defines those that it needs."""
 
@@ -715,17 +726,6 @@ Trainer.steps_per_epoch = Setting(
     "None (all that there are) or 1, 2, ...",
     lambda value: value is None or is_count(value),
 )
-
-
-def resnet18_traffic(num_images: int = 60000) -> str:
-    """Return the minibatches of an epoch, and the bytes that `fit` moves."""
-    data, size = DataModule(), resnet18_memory()
-    data.batch_size = 128
-    loader: Any = data.get_tensorloader([torch.ones((num_images, 1))], train=True)
-    return (
-        f"{len(loader)} minibatches, {size.weights / 1e6:.0f} MB once and "
-        f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
-    )
 
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
@@ -4066,4 +4066,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 3b8f0d42d249b6e4, with the contents bfeccb73bdb80b40.
+# Generated from 24a552fe2ced755a, with the contents b100c65216264b51.
