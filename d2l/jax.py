@@ -644,6 +644,13 @@ class Trainer(HasSettings):
             for self.epoch in epochs_left(self):
                 self.fit_epoch()
 
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    def val_step(self, state: TrainState, batch: Any) -> dict:
+        """Return the values to plot for a minibatch of the validation."""
+        with collect_curves(self) as curves:
+            self.model.validation_step(state.params, self.ranks.divide(batch), state)
+        return curves
+
     def train_step(self, state: TrainState, batch: Any) -> tuple:
         """Return the state after a step on a minibatch, and the values to plot."""
         key = jax.random.fold_in(state.dropout_rng, state.step)
@@ -679,13 +686,6 @@ class Trainer(HasSettings):
                 add, (stats, state.dropout_rng, total), others
             )
         return stats, grads, curves
-
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-    def val_step(self, state: TrainState, batch: Any) -> dict:
-        """Return the values to plot for a minibatch of the validation."""
-        with collect_curves(self) as curves:
-            self.model.validation_step(state.params, self.ranks.divide(batch), state)
-        return curves
 
     def fit_epoch(self) -> None:
         """Train on each minibatch once, then validate."""
@@ -4170,4 +4170,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 1a389775ed293da1, with the contents df4ef98b42aa4853.
+# Generated from 0810e0d92d952ff7, with the contents e9a58ac1bf83a967.

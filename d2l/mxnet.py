@@ -590,18 +590,6 @@ class Trainer(HasSettings):
                 self.fit_epoch()
         self.ranks.keep_first_copy()
 
-    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
-    def train_step(self, batch: Any) -> None:
-        """Change the parameters once, after `accumulate` parts of the minibatch."""
-        scale = self.prepare_scale(batch)
-        self.compute_gradients(batch, scale)
-        if not self.has_overflow(scale):
-            self.update(scale)
-        if self.accumulate > 1:
-            for i in range(len(self.devices)):
-                with self.ranks.on_device(i):
-                    self.model.request_gradients("write")
-
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def val_step(self, batch: Any) -> None:
         """Validate the model on a minibatch, of which each device takes a share."""
@@ -613,6 +601,18 @@ class Trainer(HasSettings):
             with ranks.on_device(i):
                 self.model.validation_step(share)
         self.draw_values()
+
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+    def train_step(self, batch: Any) -> None:
+        """Change the parameters once, after `accumulate` parts of the minibatch."""
+        scale = self.prepare_scale(batch)
+        self.compute_gradients(batch, scale)
+        if not self.has_overflow(scale):
+            self.update(scale)
+        if self.accumulate > 1:
+            for i in range(len(self.devices)):
+                with self.ranks.on_device(i):
+                    self.model.request_gradients("write")
 
     def fit_epoch(self) -> None:
         """Train on each minibatch once, then validate."""
@@ -3820,4 +3820,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from ba3319fb5e2ee5f9, with the contents 12abd00eed1e5fd0.
+# Generated from 02f1b60c14679b82, with the contents 7112f5075bc57be5.

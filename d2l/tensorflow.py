@@ -601,15 +601,15 @@ class Trainer(HasSettings):
                 for self.epoch in epochs_left(self):
                     self.fit_epoch()
 
-    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
-    def train_step(self, batch: Any) -> None:
-        """Change the parameters once; plot the means over the parts."""
-        self.ranks.run_step(self.train_share, batch)
-
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def val_step(self, batch: Any) -> None:
         """Validate the model on a minibatch."""
         self.ranks.run_step(self.validate_share, batch)
+
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+    def train_step(self, batch: Any) -> None:
+        """Change the parameters once; plot the means over the parts."""
+        self.ranks.run_step(self.train_share, batch)
 
     def fit_epoch(self) -> None:
         """Train on each minibatch once, then validate."""
@@ -3972,4 +3972,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from db33d324b47ae9fe, with the contents 39d7071cbb63ba44.
+# Generated from 46373d2de39df13a, with the contents 62c3afde937747dd.

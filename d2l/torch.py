@@ -599,18 +599,6 @@ class Trainer(HasSettings):
             for self.epoch in epochs_left(self):
                 self.fit_epoch()
 
-    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
-    def train_step(self, batch: Any) -> None:
-        """Change the parameters once, after `accumulate` parts of a minibatch."""
-        self.optim.zero_grad()
-        self.compute_gradients(batch)
-        with torch.no_grad():
-            if self.gradient_clip_val > 0:
-                self.scaler.unscale_(self.optim)
-                self.clip_gradients(self.gradient_clip_val, self.model)
-            self.scaler.step(self.optim)
-            self.scaler.update()
-
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     @torch.no_grad()
     def val_step(self, batch: Any) -> None:
@@ -625,6 +613,18 @@ class Trainer(HasSettings):
         if self.precision == torch.float32:
             return contextlib.nullcontext()
         return torch.autocast(self.device.type, self.precision)
+
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+    def train_step(self, batch: Any) -> None:
+        """Change the parameters once, after `accumulate` parts of a minibatch."""
+        self.optim.zero_grad()
+        self.compute_gradients(batch)
+        with torch.no_grad():
+            if self.gradient_clip_val > 0:
+                self.scaler.unscale_(self.optim)
+                self.clip_gradients(self.gradient_clip_val, self.model)
+            self.scaler.step(self.optim)
+            self.scaler.update()
 
     def fit_epoch(self) -> None:
         """Train on each minibatch once, then validate."""
@@ -4066,4 +4066,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 24a552fe2ced755a, with the contents b100c65216264b51.
+# Generated from 3b8da4bb0fbb2448, with the contents bde4ba42e004d8fe.
