@@ -526,15 +526,6 @@ class Trainer(HasSettings):
         apply_settings(self, settings)
         self.device = self.devices[0]
 
-    def prepare_data(self, data: Any) -> None:
-        """Get the minibatches, and count them."""
-        train, val = training_batches(self, data), data.val_dataloader()
-        self.num_train_batches = count_batches(train, "train_dataloader()")
-        self.num_val_batches = (
-            0 if val is None else count_batches(val, "val_dataloader()")
-        )
-        self.train_dataloader, self.val_dataloader = train, val
-
     def init_state(self, model: Module) -> TrainState:
         """Return the initial parameters and the initial state of the optimizer."""
         params_key, dropout_key = jax.random.split(self.key)
@@ -582,6 +573,43 @@ class Trainer(HasSettings):
         """Return a minibatch where the compiled step needs it."""
         return self.place(batch)
 
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    def place(self, batch: Any) -> Any:
+        """Return a minibatch on the trainer's devices.
+
+        If examples can be divided equally, each device gets only its own share.
+        """
+        if len(self.devices) == 1:
+            return batch if self.device == cpu() else move_to(batch, self.device)
+
+        def divide(item: Any) -> Any:
+            if not isinstance(item, (jax.Array, np.ndarray)):
+                return item
+            equal = item.ndim > 0 and len(item) % len(self.devices) == 0
+            equal = equal and self.accumulate == 1  # else each part is divided
+            return jax.make_array_from_callback(
+                item.shape, self.ranks.sharding(divided=equal), item.__getitem__
+            )
+
+        return jax.tree.map(divide, batch)
+
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    def store(self, state: Any) -> Any:
+        """Return the state of the training, a copy on each of the trainer's devices."""
+        if self.ranks.size == 1:
+            return jax.device_put(state, self.ranks.sharding())
+        # an array of several processes is made by a compiled function
+        return jax.jit(lambda state: state, out_shardings=self.ranks.sharding())(state)
+
+    def prepare_data(self, data: Any) -> None:
+        """Get the minibatches, and count them."""
+        train, val = training_batches(self, data), data.val_dataloader()
+        self.num_train_batches = count_batches(train, "train_dataloader()")
+        self.num_val_batches = (
+            0 if val is None else count_batches(val, "val_dataloader()")
+        )
+        self.train_dataloader, self.val_dataloader = train, val
+
     def start(self, model: Module, data: Any) -> None:
         """Get everything ready for the first step."""
         self.epoch = self.train_batch_idx = self.val_batch_idx = 0
@@ -617,6 +645,13 @@ class Trainer(HasSettings):
             # a callback may end the training early
             for self.epoch in epochs_left(self):
                 self.fit_epoch()
+
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    def val_step(self, state: TrainState, batch: Any) -> dict:
+        """Return the values to plot for a minibatch of the validation."""
+        with collect_curves(self) as curves:
+            self.model.validation_step(state.params, self.ranks.divide(batch), state)
+        return curves
 
     def train_step(self, state: TrainState, batch: Any) -> tuple:
         """Return the state after a step on a minibatch, and the values to plot."""
@@ -654,13 +689,6 @@ class Trainer(HasSettings):
             )
         return stats, grads, curves
 
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-    def val_step(self, state: TrainState, batch: Any) -> dict:
-        """Return the values to plot for a minibatch of the validation."""
-        with collect_curves(self) as curves:
-            self.model.validation_step(state.params, self.ranks.divide(batch), state)
-        return curves
-
     def fit_epoch(self) -> None:
         """Train on each minibatch once, then validate."""
         self.model.training = True
@@ -682,34 +710,6 @@ class Trainer(HasSettings):
             self.val_batch_idx += 1
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-    def place(self, batch: Any) -> Any:
-        """Return a minibatch on the trainer's devices.
-
-        If examples can be divided equally, each device gets only its own share.
-        """
-        if len(self.devices) == 1:
-            return batch if self.device == cpu() else move_to(batch, self.device)
-
-        def divide(item: Any) -> Any:
-            if not isinstance(item, (jax.Array, np.ndarray)):
-                return item
-            equal = item.ndim > 0 and len(item) % len(self.devices) == 0
-            equal = equal and self.accumulate == 1  # else each part is divided
-            return jax.make_array_from_callback(
-                item.shape, self.ranks.sharding(divided=equal), item.__getitem__
-            )
-
-        return jax.tree.map(divide, batch)
-
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-    def store(self, state: Any) -> Any:
-        """Return the state of the training, a copy on each of the trainer's devices."""
-        if self.ranks.size == 1:
-            return jax.device_put(state, self.ranks.sharding())
-        # an array of several processes is made by a compiled function
-        return jax.jit(lambda state: state, out_shardings=self.ranks.sharding())(state)
-
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def part_gradients(self, state: TrainState, part: Any) -> tuple:
         """Return the statistics, the gradients and the values to plot of a part."""
         with collect_curves(self) as curves:
@@ -727,11 +727,15 @@ class Trainer(HasSettings):
         return jax.tree_util.tree_map(lambda grad: scale * grad, grads)
 
 
-class TrainState(train_state.TrainState):
-    """Parameters, state of the optimizer, statistics of layers, and a random key."""
-
-    batch_stats: Any
-    dropout_rng: Any
+def resnet18_traffic(num_images: int = 60000) -> str:
+    """Return the minibatches of an epoch, and the bytes that `fit` moves."""
+    data, size = DataModule(), resnet18_memory()
+    data.batch_size = 128
+    loader: Any = data.get_tensorloader([jnp.ones((num_images, 1))], train=True)
+    return (
+        f"{len(loader)} minibatches, {size.weights / 1e6:.0f} MB once and "
+        f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
+    )
 
 
 class Callback:
@@ -768,17 +772,6 @@ Trainer.steps_per_epoch = Setting(
     "None (all that there are) or 1, 2, ...",
     lambda value: value is None or is_count(value),
 )
-
-
-def resnet18_traffic(num_images: int = 60000) -> str:
-    """Return the minibatches of an epoch, and the bytes that `fit` moves."""
-    data, size = DataModule(), resnet18_memory()
-    data.batch_size = 128
-    loader: Any = data.get_tensorloader([jnp.ones((num_images, 1))], train=True)
-    return (
-        f"{len(loader)} minibatches, {size.weights / 1e6:.0f} MB once and "
-        f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
-    )
 
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
@@ -2826,6 +2819,13 @@ class ArrayLoader:
             yield self.convert([a[order[i:j]] for a in self.arrays])
 
 
+class TrainState(train_state.TrainState):
+    """Parameters, state of the optimizer, statistics of layers, and a random key."""
+
+    batch_stats: Any
+    dropout_rng: Any
+
+
 @contextlib.contextmanager
 def collect_curves(trainer: Any) -> Iterator[dict]:
     """Yield a dict that `Module.plot` fills, for a step in a `with` block."""
@@ -4173,4 +4173,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 626e488a8b2de9c9, with the contents a7e79380a1bf6b82.
+# Generated from 3ec8a340d3271dc8, with the contents c3afc4df226e06b8.

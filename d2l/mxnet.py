@@ -537,15 +537,6 @@ class Trainer(HasSettings):
         apply_settings(self, settings)
         self.device = self.devices[0]
 
-    def prepare_data(self, data: Any) -> None:
-        """Get the minibatches, and count them."""
-        train, val = training_batches(self, data), data.val_dataloader()
-        self.num_train_batches = count_batches(train, "train_dataloader()")
-        self.num_val_batches = (
-            0 if val is None else count_batches(val, "val_dataloader()")
-        )
-        self.train_dataloader, self.val_dataloader = train, val
-
     def prepare_model(self, model: Module) -> None:
         """Get the model ready for training on the trainer's device."""
         model.trainer = self
@@ -561,6 +552,15 @@ class Trainer(HasSettings):
         """Return a minibatch on the trainer's device; leave one that several share."""
         stays = self.device == cpu() or len(self.devices) > 1
         return batch if stays else move_to(batch, self.device)
+
+    def prepare_data(self, data: Any) -> None:
+        """Get the minibatches, and count them."""
+        train, val = training_batches(self, data), data.val_dataloader()
+        self.num_train_batches = count_batches(train, "train_dataloader()")
+        self.num_val_batches = (
+            0 if val is None else count_batches(val, "val_dataloader()")
+        )
+        self.train_dataloader, self.val_dataloader = train, val
 
     def start(self, model: Module, data: Any) -> None:
         """Get everything ready for the first step."""
@@ -591,18 +591,6 @@ class Trainer(HasSettings):
                 self.fit_epoch()
         self.ranks.keep_first_copy()
 
-    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
-    def train_step(self, batch: Any) -> None:
-        """Change the parameters once, after `accumulate` parts of the minibatch."""
-        scale = self.prepare_scale(batch)
-        self.compute_gradients(batch, scale)
-        if not self.has_overflow(scale):
-            self.update(scale)
-        if self.accumulate > 1:
-            for i in range(len(self.devices)):
-                with self.ranks.on_device(i):
-                    self.model.request_gradients("write")
-
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def val_step(self, batch: Any) -> None:
         """Validate the model on a minibatch, of which each device takes a share."""
@@ -614,6 +602,18 @@ class Trainer(HasSettings):
             with ranks.on_device(i):
                 self.model.validation_step(share)
         self.draw_values()
+
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+    def train_step(self, batch: Any) -> None:
+        """Change the parameters once, after `accumulate` parts of the minibatch."""
+        scale = self.prepare_scale(batch)
+        self.compute_gradients(batch, scale)
+        if not self.has_overflow(scale):
+            self.update(scale)
+        if self.accumulate > 1:
+            for i in range(len(self.devices)):
+                with self.ranks.on_device(i):
+                    self.model.request_gradients("write")
 
     def fit_epoch(self) -> None:
         """Train on each minibatch once, then validate."""
@@ -731,6 +731,17 @@ class Trainer(HasSettings):
         return True
 
 
+def resnet18_traffic(num_images: int = 60000) -> str:
+    """Return the minibatches of an epoch, and the bytes that `fit` moves."""
+    data, size = DataModule(), resnet18_memory()
+    data.batch_size = 128
+    loader: Any = data.get_tensorloader([np.ones((num_images, 1))], train=True)
+    return (
+        f"{len(loader)} minibatches, {size.weights / 1e6:.0f} MB once and "
+        f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
+    )
+
+
 class Callback:
     """Methods that the trainer calls; a subclass defines those that it needs."""
 
@@ -765,17 +776,6 @@ Trainer.steps_per_epoch = Setting(
     "None (all that there are) or 1, 2, ...",
     lambda value: value is None or is_count(value),
 )
-
-
-def resnet18_traffic(num_images: int = 60000) -> str:
-    """Return the minibatches of an epoch, and the bytes that `fit` moves."""
-    data, size = DataModule(), resnet18_memory()
-    data.batch_size = 128
-    loader: Any = data.get_tensorloader([np.ones((num_images, 1))], train=True)
-    return (
-        f"{len(loader)} minibatches, {size.weights / 1e6:.0f} MB once and "
-        f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
-    )
 
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
@@ -3822,4 +3822,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 98be81c8657ece76, with the contents 737d219e0e6d8205.
+# Generated from 7c829491c9ef5b10, with the contents ad4738b6a69059d2.

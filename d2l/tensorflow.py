@@ -535,18 +535,6 @@ class Trainer(HasSettings):
         apply_settings(self, settings)
         self.device = self.devices[0]
 
-    # Defined in chapter_gpus/tools.md (sec_gpu_tools)
-    def prepare_data(self, data: Any) -> None:
-        """Get the minibatches, and count them."""
-        train, val = training_batches(self, data), data.val_dataloader()
-        self.num_train_batches = count_minibatches(train, "train_dataloader")
-        self.num_val_batches = (
-            0 if val is None else count_minibatches(val, "val_dataloader")
-        )
-        self.train_dataloader, self.val_dataloader = (
-            copied_ahead(self, loader) for loader in (train, val)
-        )
-
     def prepare_model(self, model: Module) -> None:
         """Get the model ready for training on the trainer's device."""
         model.trainer, self.model = self, model
@@ -564,6 +552,18 @@ class Trainer(HasSettings):
     def device_scope(self) -> Device:
         """Return the scope of the trainer's device."""
         return self.device
+
+    # Defined in chapter_gpus/tools.md (sec_gpu_tools)
+    def prepare_data(self, data: Any) -> None:
+        """Get the minibatches, and count them."""
+        train, val = training_batches(self, data), data.val_dataloader()
+        self.num_train_batches = count_minibatches(train, "train_dataloader")
+        self.num_val_batches = (
+            0 if val is None else count_minibatches(val, "val_dataloader")
+        )
+        self.train_dataloader, self.val_dataloader = (
+            copied_ahead(self, loader) for loader in (train, val)
+        )
 
     def start(self, model: Module) -> None:
         """Make the optimizer and the steps, and count from 0."""
@@ -602,15 +602,15 @@ class Trainer(HasSettings):
                 for self.epoch in epochs_left(self):
                     self.fit_epoch()
 
-    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
-    def train_step(self, batch: Any) -> None:
-        """Change the parameters once; plot the means over the parts."""
-        self.ranks.run_step(self.train_share, batch)
-
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def val_step(self, batch: Any) -> None:
         """Validate the model on a minibatch."""
         self.ranks.run_step(self.validate_share, batch)
+
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+    def train_step(self, batch: Any) -> None:
+        """Change the parameters once; plot the means over the parts."""
+        self.ranks.run_step(self.train_share, batch)
 
     def fit_epoch(self) -> None:
         """Train on each minibatch once, then validate."""
@@ -699,6 +699,17 @@ class Trainer(HasSettings):
         return [g if g is None else scale * g for g in dense]
 
 
+def resnet18_traffic(num_images: int = 60000) -> str:
+    """Return the minibatches of an epoch, and the bytes that `fit` moves."""
+    data, size = DataModule(), resnet18_memory()
+    data.batch_size = 128
+    loader: Any = data.get_tensorloader([tf.ones((num_images, 1))], train=True)
+    return (
+        f"{len(loader)} minibatches, {size.weights / 1e6:.0f} MB once and "
+        f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
+    )
+
+
 class Callback:
     """Methods that the trainer calls; a subclass defines those that it needs."""
 
@@ -733,17 +744,6 @@ Trainer.steps_per_epoch = Setting(
     "None (all that there are) or 1, 2, ...",
     lambda value: value is None or is_count(value),
 )
-
-
-def resnet18_traffic(num_images: int = 60000) -> str:
-    """Return the minibatches of an epoch, and the bytes that `fit` moves."""
-    data, size = DataModule(), resnet18_memory()
-    data.batch_size = 128
-    loader: Any = data.get_tensorloader([tf.ones((num_images, 1))], train=True)
-    return (
-        f"{len(loader)} minibatches, {size.weights / 1e6:.0f} MB once and "
-        f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
-    )
 
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
@@ -3974,4 +3974,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 3064978e78c6bf5a, with the contents 8be957ab253343e5.
+# Generated from 98ddbbe26fe98c46, with the contents e7c5d4ca6a6f7662.

@@ -543,17 +543,6 @@ class Trainer(HasSettings):
         apply_settings(self, settings)
         self.device = self.devices[0]
 
-    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-    def prepare_data(self, data: Any) -> None:
-        """Get this rank's shares of the minibatches, and count them."""
-        train, val = training_batches(self, data), data.val_dataloader()
-        self.num_train_batches = count_batches(train, "train_dataloader()")
-        self.num_val_batches = (
-            0 if val is None else count_batches(val, "val_dataloader()")
-        )
-        self.train_dataloader = self.ranks.own_loader(self, train, True)
-        self.val_dataloader = self.ranks.own_loader(self, val, False)
-
     def prepare_model(self, model: Module) -> None:
         """Get the model ready for training on the trainer's device."""
         model.trainer = self
@@ -565,6 +554,17 @@ class Trainer(HasSettings):
     def prepare_batch(self, batch: Any) -> Any:
         """Return a minibatch on the trainer's device, copied if it is elsewhere."""
         return move_to(batch, self.device)
+
+    # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+    def prepare_data(self, data: Any) -> None:
+        """Get this rank's shares of the minibatches, and count them."""
+        train, val = training_batches(self, data), data.val_dataloader()
+        self.num_train_batches = count_batches(train, "train_dataloader()")
+        self.num_val_batches = (
+            0 if val is None else count_batches(val, "val_dataloader()")
+        )
+        self.train_dataloader = self.ranks.own_loader(self, train, True)
+        self.val_dataloader = self.ranks.own_loader(self, val, False)
 
     # Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
     def start(self, model: Module, data: Any) -> None:
@@ -600,18 +600,6 @@ class Trainer(HasSettings):
             for self.epoch in epochs_left(self):
                 self.fit_epoch()
 
-    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
-    def train_step(self, batch: Any) -> None:
-        """Change the parameters once, after `accumulate` parts of a minibatch."""
-        self.optim.zero_grad()
-        self.compute_gradients(batch)
-        with torch.no_grad():
-            if self.gradient_clip_val > 0:
-                self.scaler.unscale_(self.optim)
-                self.clip_gradients(self.gradient_clip_val, self.model)
-            self.scaler.step(self.optim)
-            self.scaler.update()
-
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     @torch.no_grad()
     def val_step(self, batch: Any) -> None:
@@ -626,6 +614,18 @@ class Trainer(HasSettings):
         if self.precision == torch.float32:
             return contextlib.nullcontext()
         return torch.autocast(self.device.type, self.precision)
+
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+    def train_step(self, batch: Any) -> None:
+        """Change the parameters once, after `accumulate` parts of a minibatch."""
+        self.optim.zero_grad()
+        self.compute_gradients(batch)
+        with torch.no_grad():
+            if self.gradient_clip_val > 0:
+                self.scaler.unscale_(self.optim)
+                self.clip_gradients(self.gradient_clip_val, self.model)
+            self.scaler.step(self.optim)
+            self.scaler.update()
 
     def fit_epoch(self) -> None:
         """Train on each minibatch once, then validate."""
@@ -682,6 +682,17 @@ class Trainer(HasSettings):
         nn.utils.clip_grad_norm_(params, grad_clip_val)
 
 
+def resnet18_traffic(num_images: int = 60000) -> str:
+    """Return the minibatches of an epoch, and the bytes that `fit` moves."""
+    data, size = DataModule(), resnet18_memory()
+    data.batch_size = 128
+    loader: Any = data.get_tensorloader([torch.ones((num_images, 1))], train=True)
+    return (
+        f"{len(loader)} minibatches, {size.weights / 1e6:.0f} MB once and "
+        f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
+    )
+
+
 class Callback:
     """Methods that the trainer calls; a subclass defines those that it needs."""
 
@@ -716,17 +727,6 @@ Trainer.steps_per_epoch = Setting(
     "None (all that there are) or 1, 2, ...",
     lambda value: value is None or is_count(value),
 )
-
-
-def resnet18_traffic(num_images: int = 60000) -> str:
-    """Return the minibatches of an epoch, and the bytes that `fit` moves."""
-    data, size = DataModule(), resnet18_memory()
-    data.batch_size = 128
-    loader: Any = data.get_tensorloader([torch.ones((num_images, 1))], train=True)
-    return (
-        f"{len(loader)} minibatches, {size.weights / 1e6:.0f} MB once and "
-        f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
-    )
 
 
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
@@ -4068,4 +4068,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 4a669154b68914dd, with the contents 6897e21c58b1e03a.
+# Generated from 356d585a155daaca, with the contents 638a0a4dccd0550a.
