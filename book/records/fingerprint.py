@@ -13,6 +13,7 @@ from book.text.book import Book
 from book.text.section import Section
 
 ALWAYS = "*"
+FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 # Of each name: the statements that bind it, and the names that these use.
 Definitions = dict[str, list[tuple[str, list[str]]]]
 D2L_NAME = re.compile(r"\bd2l\.(\w+)")
@@ -93,11 +94,11 @@ def _statements(module: ast.Module) -> Iterator[ast.stmt]:
 
 def bound_names(statement: ast.stmt) -> Iterator[str]:
     """Yield the names of the module that a statement binds or changes."""
-    if isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+    if isinstance(statement, FUNCTION | ast.ClassDef):
         yield statement.name
         return
     for node in ast.walk(statement):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+        if isinstance(node, FUNCTION | ast.ClassDef):
             yield node.name
         elif isinstance(node, ast.alias):
             yield (node.asname or node.name).split(".")[0]
@@ -119,9 +120,18 @@ def _used_names(statement: ast.stmt, modules: Container[str]) -> Iterator[str]:
 
 
 def _normalize(statement: ast.stmt) -> str:
-    """Return the code of a statement without docstrings, comments and layout."""
+    """Return the code of a statement without docstrings, comments and layout.
+
+    Methods are in alphabetical order: the cells that add them to a class may change
+    places.
+    """
     for node in ast.walk(statement):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+        if isinstance(node, FUNCTION | ast.ClassDef):
             if ast.get_docstring(node, clean=False) is not None:
                 node.body = node.body[1:]
+        if isinstance(node, ast.ClassDef):
+            found = [part for part in node.body if isinstance(part, FUNCTION)]
+            methods = iter(sorted(found, key=lambda method: method.name))
+            body = (next(methods) if part in found else part for part in node.body)
+            node.body = [*body]
     return ast.unparse(statement)

@@ -139,6 +139,18 @@ def test_used_blocks_of_d2l_count(book: Book, old: str, new: str, expected: bool
     assert stale(edit(book, "chapter/lib.md", old, new)) - {"lib/pytorch"} == users
 
 
+def test_the_methods_of_a_class_may_change_places(book: Book):
+    first, last = "    def first(self): pass\n", "    def last(self): pass\n"
+    pair = f"class Pair:  #@save\n{first}{last}\n"
+    edit(book, "chapter/lib.md", "class Unused", f"{pair}class Unused")
+    edit(book, "chapter/lib.md", "os.path.join(x)", "os.path.join(Pair())")
+    record_all(Book(book.root))
+    library = "chapter/lib.md"
+    assert stale(edit(book, library, first + last, last + first)) == {"lib/pytorch"}
+    found = edit(book, library, "last(self): pass", "last(self): return 1")
+    assert stale(found) == {"one/pytorch", "two/pytorch", "lib/pytorch"}
+
+
 def test_only_what_the_sources_save_counts(book: Book):
     """Not what `make lib` wrote at some time."""
     (book.root / "d2l/pytorch.py").write_text("def used(x): return 'other'\n")
