@@ -250,7 +250,10 @@ def _prediction(
 def _numbers(
     cell: Cell, runs: list[Run], view: TabView, cited: Facts
 ) -> dict[str, Quantity]:
-    """Return the arithmetic and the output of each run; empty if a run lacks it."""
+    """Return the arithmetic and the output of each run; empty if a run lacks it.
+
+    An output that is the same on all machines, a count for instance, names none.
+    """
     titles = {maker["machine"]: title(maker) for maker in view.makers}
     numbers: dict[str, Quantity] = {}
     for run in runs:
@@ -263,7 +266,9 @@ def _numbers(
             numbers[label] = answer.arithmetic
         # Some cells print the published number itself.
         if not cited or answer.printed.value != float(cited["value"]):
-            numbers[f"Output on {name}"] = answer.printed
+            is_of_machine = cell.varies or len(runs) > 1
+            label = f"Output on {name}" if is_of_machine else "Output"
+            numbers[label] = answer.printed
     return numbers
 
 

@@ -19,7 +19,7 @@ declare function bookPrepare(within: Element): void;
 declare function bookTarget(hash: string): Element | null;
 declare const bookGuess: {
   read(text: string, unit: string, question?: string): { value?: number; words?: string; problem?: string };
-  verdict(value: number, arithmetic: number, output: number, name?: string): string;
+  verdict(value: number, arithmetic: number, output: number, name?: string, varies?: boolean): string;
   typical(ratios: number[]): number;
 };
 declare function bookTally(numbers: Compared[], erase: () => void): void;

@@ -34,6 +34,7 @@
     /^([-+]?)(\d(?:[\d.,'’ ]*\d)?[.,]?|[.,]\d+)(?:\s*(?:e|[x×·*] ?10\^?)([-+]?\d+))? ?(.*)$/i;
   const WHOLE = /^\d*$|^\d{1,3}([.,'’ ])\d{3}(?:\1\d{3})*$/;
   const RIGHT = 1.05; // the factor below which two numbers agree
+  const CLOSE = 1.25; // and, if the output depends on the machine, nearly agree
 
   // Returns the value of digits with a decimal point or comma and thousands separators. A
   // single comma before three digits separates thousands, as in the outputs of the book.
@@ -90,14 +91,15 @@
   const factorOf = (a, b) => Number(Math.max(a / b, b / a).toPrecision(2));
 
   // Returns a prediction, the arithmetic and the output compared in words. `name` is that
-  // of the output. There may be no arithmetic.
-  function verdict(value, arithmetic, output, name = "output") {
+  // of the output, which may vary from machine to machine. There may be no arithmetic.
+  function verdict(value, arithmetic, output, name = "output", varies = false) {
     const factor = factorOf(value, output);
     if (factor < RIGHT) return "right";
     const isSmall = value < output;
+    const words = isSmall ? `${factor} times as large` : `smaller by a factor of ${factor}`;
+    if (varies && factor < CLOSE) return `close: the ${name} is ${words}`;
     if (!(factorOf(value, arithmetic) < RIGHT))
       return `too ${isSmall ? "small" : "large"} by a factor of ${factor}`;
-    const words = isSmall ? `${factor} times as large` : `smaller by a factor of ${factor}`;
     return `like the arithmetic; the ${name} is ${words}`;
   }
 

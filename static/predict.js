@@ -61,20 +61,21 @@
   function compared(prediction) {
     const { value, words } = readFor(prediction, answers[keyOf(prediction)]);
     const printed = numberIn(prediction, /^Output/);
+    const varies = Boolean(numberIn(prediction, /^Output on/));
     const published = numberIn(prediction, /, cited$/);
     const arithmetic = numberIn(prediction, /^Arithmetic/);
     const name = printed ? "output" : "published number";
-    return { value, words, arithmetic, output: printed ?? published, name };
+    return { value, words, arithmetic, output: printed ?? published, name, varies };
   }
 
   // Writes the reader's number and its verdict into the row of a prediction.
   function enter(prediction) {
-    const { value, words, arithmetic, output, name } = compared(prediction);
+    const { value, words, arithmetic, output, name, varies } = compared(prediction);
     const number = prediction.querySelector(".yours dd");
     number.textContent = words ?? "";
     if (!(value && output)) return;
     const verdict = document.createElement("span");
-    verdict.textContent = `, ${bookGuess.verdict(value, arithmetic, output, name)}`;
+    verdict.textContent = `, ${bookGuess.verdict(value, arithmetic, output, name, varies)}`;
     number.append(verdict);
   }
 

@@ -81,7 +81,7 @@ def test_an_output_is_covered_until_the_reader_has_predicted_it(open_page: Visit
     assert row(page) == {
         "You": "19.5 MiB, too small by a factor of 1.3",
         "Arithmetic": "21 MiB",
-        "Output on CPU": "25.0 MiB",
+        "Output": "25.0 MiB",
     }
 
 
@@ -89,7 +89,7 @@ def test_a_reader_may_show_the_output_without_a_number(open_http_page: Visitor):
     page = open_http_page(SECTION)
     button(page).click()
     expect(outputs(page)).to_be_visible()
-    assert list(row(page)) == ["Arithmetic", "Output on CPU"]
+    assert list(row(page)) == ["Arithmetic", "Output"]
     expect(other(page).locator(".covered")).to_be_hidden()
     reload(page)  # it was no prediction, so the question is asked again
     expect(outputs(page)).to_be_hidden()
@@ -273,7 +273,7 @@ def test_frameworks_side_by_side_are_uncovered_together(open_http_page: Visitor)
     enter(page, "20")
     for place, number in enumerate(("25.0 MiB", "23.0 MiB")):
         expect(outputs(page, place)).to_be_visible()
-        assert row(page, place)["Output on CPU"] == number
+        assert row(page, place)["Output"] == number
 
 
 def test_two_tabs_of_the_browser_keep_each_others_answers(open_http_page: Visitor):

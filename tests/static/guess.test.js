@@ -92,14 +92,16 @@ for (const [numbers, words] of [
   [[19.5, 21, 25], "too small by a factor of 1.3"],
   [[250, 21, 25], "too large by a factor of 10"],
   [[0.001, undefined, 25], "too small by a factor of 25000"],
+  [[21, 21, 25, "output", true], "close: the output is 1.2 times as large"],
+  [[25, 25, 21, "output", true], "close: the output is smaller by a factor of 1.2"],
+  [[25, 25, 20, "output", true], "like the arithmetic; the output is smaller by a factor of 1.3"],
   [
     [165, 165.2, 119.6, "published number"],
     "like the arithmetic; the published number is smaller by a factor of 1.4",
   ],
 ])
   test(`${numbers[0]} is "${words}"`, () => {
-    const [value, arithmetic, output, name] = numbers;
-    assert.equal(verdict(value, arithmetic, output, name), words);
+    assert.equal(verdict(...numbers), words);
   });
 
 test("a typical factor does not depend on the direction", () => {
