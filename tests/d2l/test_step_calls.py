@@ -74,7 +74,7 @@ def namespace(fw: Any) -> dict[str, Any]:
         return {"mx": fw.mx, "gluon": gluon, "nn": gluon.nn, "loss_fn": loss}
     if fw.tab == "jax":
         jnp, nn = import_module("jax.numpy"), import_module("flax.linen")
-        return {"jax": fw.jax, "jnp": jnp, "nn": nn, "X": jnp.ones((2, 64))}
+        return {"jax": fw.jax, "jnp": jnp, "nn": nn}
     loss = fw.tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     return {"tf": fw.tf, "loss_fn": loss}
 
