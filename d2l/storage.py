@@ -5,6 +5,7 @@ import errno
 import fcntl
 import hashlib
 import json
+import re
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 DIGESTS = "SHA256SUMS"  # the command `sha256sum --check SHA256SUMS` reads it, too
+LISTED = re.compile(r"(?P<digest>[0-9a-f]{64})  (?P<name>[^ ]+)")
 
 
 class WrongCheckpoint(ValueError):
@@ -210,11 +212,13 @@ def damage_of(folder: Path, framework: str, needed: str) -> str:
         pass  # then no file is listed
     except OSError as error:
         return f"the file {DIGESTS} is unreadable: {error.strerror}"
-    pairs = (line.partition("  ")[::2] for line in text.splitlines())
-    digests = {name: saved for saved, name in pairs}
+    lines = [LISTED.fullmatch(line) for line in text.splitlines()]
+    if not all(lines):
+        return f"the file {DIGESTS} is damaged"
+    digests = {line["name"]: line["digest"] for line in lines if line}
     for name, saved in digests.items():
         if not (folder / name).is_file():
-            return f"the file {name or DIGESTS} is missing or damaged"
+            return f"the file {name} is missing or damaged"
         try:
             if digest(folder / name) != saved:
                 return f"the file {name} is not as it was saved"

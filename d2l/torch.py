@@ -654,8 +654,7 @@ class Trainer(HasSettings):
             with self.step_context():
                 loss = self.ranks.loss(self, part, left=len(parts) - i)
             check_loss(loss)
-            loss = self.scaler.scale(loss)
-            loss.backward(torch.full_like(loss, self.ranks.part_weight))
+            (self.ranks.part_weight * self.scaler.scale(loss)).backward()
         self.draw_values(train=True)
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
@@ -4068,4 +4067,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 356d585a155daaca, with the contents 638a0a4dccd0550a.
+# Generated from 522a43d4defbc0b5, with the contents cfd8d61696a9effd.

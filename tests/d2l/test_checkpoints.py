@@ -553,19 +553,27 @@ def test_a_damaged_file_is_refused_by_its_name_or_skipped(d2l, fw, tmp_path, kin
         folder = tmp_path / str(i)
         shutil.copytree(tmp_path / "whole", folder)
         DAMAGES[kind](folder / file.relative_to(tmp_path / "whole"))
-        # Two names that have become one may be too long for the message.
-        is_list = file.name == DIGESTS
-        wrong = "" if is_list else f"{file.relative_to(checkpoint).as_posix()} is .*"
-        message = f"step-00000006 cannot be read .*{wrong}skip_damaged"
+        name = "" if file.name == DIGESTS else file.relative_to(checkpoint).as_posix()
+        message = f"step-00000006 cannot be read .*{name} is .*skip_damaged"
         with pytest.raises(ValueError, match=message) as error:
             three_steps(d2l, fw, folder, epochs=2)
         assert "\n" not in str(error.value)
-        with pytest.warns(UserWarning, match=f"{wrong}; it is skipped"):
+        with pytest.warns(UserWarning, match=f"{name} is .*; it is skipped"):
             skipped = three_steps(d2l, fw, folder, epochs=2, skip_damaged=True)
         assert skipped.train_batch_idx == 6
         resumed = three_steps(d2l, fw, folder, epochs=2)  # what has been saved since
         for a, b in zip(fw.params(resumed), fw.params(whole), strict=True):
             np.testing.assert_allclose(fw.numpy(a), fw.numpy(b), atol=1e-6)
+
+
+@pytest.mark.shared
+def test_a_list_of_digests_with_another_line_is_damaged(d2l, tmp_path):
+    (tmp_path / "a").write_text("a")
+    d2l.write_digests(tmp_path)
+    text = (tmp_path / DIGESTS).read_text()
+    for damaged in text.replace("\n", "J") * 2, f"{text}\n", text[1:], text.upper():
+        (tmp_path / DIGESTS).write_text(damaged)
+        assert d2l.damage_of(tmp_path, "none", "a") == f"the file {DIGESTS} is damaged"
 
 
 @pytest.mark.shared
