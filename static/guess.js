@@ -79,8 +79,7 @@
       const asked = unit ? `a number of ${unit}` : "a number without a unit";
       return { problem: `The question asks for ${asked}, and “${word}” does not fit.` };
     }
-    if (sign === "-" || number === 0)
-      return { problem: "Type a number above zero, because the comparison is a factor." };
+    if (sign === "-") return { problem: "Type a number that is not negative." };
     const value = number * factor;
     const result = `${factor === 1 ? number : rounded(value)} ${unit}`.trim();
     const isPlain = factor === 1 && !power && /^\d*\.?\d+$/.test(digits);
@@ -93,9 +92,13 @@
   // Returns a prediction, the arithmetic and the output compared in words. `name` is that
   // of the output, which may vary from machine to machine. There may be no arithmetic.
   function verdict(value, arithmetic, output, name = "output", varies = false) {
+    const isSmall = value < output;
+    if (!value || !output) {
+      if (value === output) return "right";
+      return isSmall ? "too small" : "too large";
+    }
     const factor = factorOf(value, output);
     if (factor < RIGHT) return "right";
-    const isSmall = value < output;
     const words = isSmall ? `${factor} times as large` : `smaller by a factor of ${factor}`;
     if (varies && factor < CLOSE) return `close: the ${name} is ${words}`;
     if (!(factorOf(value, arithmetic) < RIGHT))

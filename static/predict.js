@@ -64,7 +64,7 @@
     const varies = Boolean(numberIn(prediction, /^Output on/));
     const published = numberIn(prediction, /, cited$/);
     const arithmetic = numberIn(prediction, /^Arithmetic/);
-    const name = printed ? "output" : "published number";
+    const name = printed === undefined ? "published number" : "output";
     return { value, words, arithmetic, output: printed ?? published, name, varies };
   }
 
@@ -73,7 +73,7 @@
     const { value, words, arithmetic, output, name, varies } = compared(prediction);
     const number = prediction.querySelector(".yours dd");
     number.textContent = words ?? "";
-    if (!(value && output)) return;
+    if (value === undefined || output === undefined) return;
     const verdict = document.createElement("span");
     verdict.textContent = `, ${bookGuess.verdict(value, arithmetic, output, name, varies)}`;
     number.append(verdict);
@@ -83,7 +83,7 @@
   async function sumUp() {
     const shown = predictions.filter((p) => p.checkVisibility());
     const byKey = new Map(shown.map((p) => [keyOf(p), compared(p)]));
-    const answered = [...byKey.values()].filter(({ value }) => value);
+    const answered = [...byKey.values()].filter(({ value }) => value !== undefined);
     if (!answered.length && !window.bookTally) return;
     await bookLoad("tally.js");
     bookTally(answered, () => erase(shown));
@@ -92,9 +92,9 @@
   // Shows what the reader has answered, and covers the rest.
   function update() {
     for (const prediction of predictions) {
-      const answer = readFor(prediction, answers[keyOf(prediction)]).value;
-      prediction.toggleAttribute("data-open", Boolean(answer) || seen.has(keyOf(prediction)));
-      prediction.querySelector(".yours").hidden = !answer;
+      const isAnswered = readFor(prediction, answers[keyOf(prediction)]).value !== undefined;
+      prediction.toggleAttribute("data-open", isAnswered || seen.has(keyOf(prediction)));
+      prediction.querySelector(".yours").hidden = !isAnswered;
       enter(prediction);
     }
     follow();

@@ -54,7 +54,7 @@
   // function `erase` forgets them.
   window.bookTally = (numbers, erase) => {
     record.remove();
-    const found = numbers.filter(({ output }) => output > 0);
+    const found = numbers.filter(({ value, output }) => value > 0 && output > 0);
     if (!found.length) return;
     const yours = found.map(({ value, output }) => value / output);
     const arithmetic = found

@@ -57,10 +57,8 @@ test("a comma is echoed, because it has two meanings", () => {
 
 for (const [typed, unit, reason] of [
   ["", "MiB", "Type a number, or show the output."],
-  ["0", "MiB", "above zero, because the comparison is a factor"],
-  ["0,0", "MiB", "above zero"],
-  ["-3", "MiB", "above zero"],
-  ["−3 MB", "MiB", "above zero"],
+  ["-3", "MiB", "not negative"],
+  ["−3 MB", "MiB", "not negative"],
   ["twenty", "MiB", "“twenty” is not a number. Type one such as 7 MiB."],
   ["12 5", "MiB", "“12 5” is not a number"],
   ["1,0,0", "", "“1,0,0” is not a number. Type one such as 7."],
@@ -75,6 +73,10 @@ for (const [typed, unit, reason] of [
     assert.equal(value, undefined);
     assert.ok(problem.includes(reason), problem);
   });
+
+test("zero may be typed", () => {
+  assert.deepEqual(read("0 MiB", "MiB"), { value: 0, words: "0 MiB" });
+});
 
 test("a word of the question may follow the number if it is no unit", () => {
   assert.equal(read("1.5 S", "times", "How many times S does it send?").value, 1.5);
@@ -92,6 +94,9 @@ for (const [numbers, words] of [
   [[19.5, 21, 25], "too small by a factor of 1.3"],
   [[250, 21, 25], "too large by a factor of 10"],
   [[0.001, undefined, 25], "too small by a factor of 25000"],
+  [[0, undefined, 0], "right"],
+  [[0, 21, 25], "too small"],
+  [[3, undefined, 0], "too large"],
   [[21, 21, 25, "output", true], "close: the output is 1.2 times as large"],
   [[25, 25, 21, "output", true], "close: the output is smaller by a factor of 1.2"],
   [[25, 25, 20, "output", true], "like the arithmetic; the output is smaller by a factor of 1.3"],
