@@ -1047,7 +1047,7 @@ def resnet18_checkpointing() -> str:
 
 # Defined in chapter_gpus/fine-tuning.md (sec_gpu_fine_tuning)
 def resnet18_adapters() -> str:
-    """Return the bytes that training no parameter at all would save."""
+    """Return the bytes of gradients and state, the most that adapters save."""
     size = resnet18_memory()
     saved = size.gradients + size.optimizer
     return (
@@ -4173,4 +4173,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 3ec8a340d3271dc8, with the contents c3afc4df226e06b8.
+# Generated from 3941ee2337d804d6, with the contents 315addf6c327495e.

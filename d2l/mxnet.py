@@ -1112,7 +1112,7 @@ def resnet18_checkpointing() -> str:
 
 # Defined in chapter_gpus/fine-tuning.md (sec_gpu_fine_tuning)
 def resnet18_adapters() -> str:
-    """Return the bytes that training no parameter at all would save."""
+    """Return the bytes of gradients and state, the most that adapters save."""
     size = resnet18_memory()
     saved = size.gradients + size.optimizer
     return (
@@ -3822,4 +3822,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 7c829491c9ef5b10, with the contents ad4738b6a69059d2.
+# Generated from 16da57bb43c35473, with the contents 9f330368a2c8b94c.

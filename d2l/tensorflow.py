@@ -1147,7 +1147,7 @@ def resnet18_checkpointing() -> str:
 
 # Defined in chapter_gpus/fine-tuning.md (sec_gpu_fine_tuning)
 def resnet18_adapters() -> str:
-    """Return the bytes that training no parameter at all would save."""
+    """Return the bytes of gradients and state, the most that adapters save."""
     size = resnet18_memory()
     saved = size.gradients + size.optimizer
     return (
@@ -3974,4 +3974,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 98ddbbe26fe98c46, with the contents e7c5d4ca6a6f7662.
+# Generated from 48c9959268c0a37d, with the contents 5320502de91ce82b.

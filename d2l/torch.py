@@ -957,7 +957,7 @@ def resnet18_checkpointing() -> str:
 
 # Defined in chapter_gpus/fine-tuning.md (sec_gpu_fine_tuning)
 def resnet18_adapters() -> str:
-    """Return the bytes that training no parameter at all would save."""
+    """Return the bytes of gradients and state, the most that adapters save."""
     size = resnet18_memory()
     saved = size.gradients + size.optimizer
     return (
@@ -4067,4 +4067,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 522a43d4defbc0b5, with the contents cfd8d61696a9effd.
+# Generated from 7e7cba7da406baf3, with the contents 298f806b817649cc.

@@ -79,7 +79,7 @@ DIFFERENCES = {
         "tensorflow": "memory_info needed_operations trace",
     },
     "JAX has the compiler that plans for other cards": {
-        "jax": "gpu_compiler_command plan_memory",
+        "jax": "Decoder gpu_compiler_command language_model_plan plan_memory",
     },
     "collectives are read in the text of a program, or counted in calls": {
         "jax": "array_bytes count_messages layout_program read_collectives",
