@@ -97,6 +97,26 @@ def test_the_first_cause_is_reported_when_the_others_follow(kind):
         launch(follow, 4)
 
 
+@pytest.mark.parametrize(
+    "text, follows",
+    [
+        ("Connection reset by peer", True),
+        ("the remote process has ended", True),
+        ("Timed out after 1800 s", True),
+        ("the operation timed out", True),
+        ("Timeout of a barrier", True),
+        ("no such file", False),
+    ],
+)
+def test_an_error_that_names_another_rank_follows(tmp_path, text, follows):
+    def fail():
+        raise RuntimeError(text)
+
+    launcher.write_outcome(str(tmp_path), 0, fail)
+    outcome = launcher.read_outcome(str(tmp_path), 0)
+    assert outcome and outcome[1].follows is follows
+
+
 def test_a_result_that_cannot_be_sent_is_an_error_of_the_rank():
     with pytest.raises(RuntimeError, match="rank 0 of 1 raised TypeError: .*pickle"):
         launch(threading.Lock, 1)

@@ -161,6 +161,17 @@ def test_the_arithmetic_is_found_too(open_http_page: Visitor):
     expect(outputs(page)).to_be_visible()
 
 
+def test_a_text_waits_for_the_prediction_next_to_it(open_http_page: Visitor):
+    page = open_http_page(f"{SECTION}?tab=jax")  # in which a part has two predictions
+    above = paragraph(page, "state before the first step, so in JAX each step")
+    explained = paragraph(page, "On a CPU, 17 arrays are enough")
+    enter(page, "20")
+    expect(above).to_be_visible()
+    expect(explained).to_be_hidden()
+    compare(page.locator('.prediction[data-question*="temporaries"]:visible'), "17")
+    expect(explained).to_be_visible()
+
+
 def test_one_question_can_be_covered_again(open_http_page: Visitor):
     page = open_http_page(SECTION)
     enter(page, "20")

@@ -212,6 +212,14 @@ for (const change of [
   test(`${JSON.stringify(change)} lowers the peak`, () =>
     assert.ok(peakOf({ ...GPT2, ...change }) < peakOf(GPT2)));
 
+test("a loss in chunks has an eighth of the logits at a time", () => {
+  const most = (loss) => {
+    const points = memory.timeline({ ...GPT2, loss });
+    return Math.max(...points.map((point) => point.loss));
+  };
+  assert.equal(most("whole"), 8 * most("chunks"));
+});
+
 test("gradients persist between parts", () => {
   const points = memory.timeline({ ...GPT2, parts: 2 });
   const second = points.filter(({ part, phase }) => part === 1 && phase === "forward");

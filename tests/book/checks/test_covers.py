@@ -233,6 +233,14 @@ def record(book: Book, printed: list[Any]) -> None:
     store.write(book, section, "jax", nb, facts)
 
 
+def test_a_cell_of_notebooks_alone_is_not_in_sight(make_book: Callable[..., Book]):
+    hidden = PLAIN.replace(".input", ".input .notebook")
+    text = f"# One\n\n{CELL}{hidden}\nIt takes 3.18 ms, which waits.\n"
+    book = make_book(tabs=("jax",), one=text)
+    record(book, [PRINTED, PRINTED])
+    assert found_in(book) == []
+
+
 @pytest.mark.parametrize("vary", [(True, True), (True, False), (False, True)])
 def test_two_measurements_agree_by_chance(
     make_book: Callable[..., Book], vary: tuple[bool, bool]

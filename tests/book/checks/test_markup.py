@@ -130,7 +130,7 @@ def test_mistakes_below_other_blocks_have_exact_lines(make_book, text, line, mes
 def test_correct_markdown_that_looks_wrong_is_accepted(make_book):
     text = "# One\n\n`[a](b.md)` and `` :bogus:`x` `` and $f[i](x)$, a price of \\$5,\n"
     text += (
-        "[a](https://d2l.ai), [b](#one), <https://d2l.ai> and\n$$f[i](y)\n= `` $$\n\n"
+        "[a](HTTP://d2l.ai), [b](#one), <https://d2l.ai> and\n$$f[i](y)\n= `` $$\n\n"
     )
     text += "```\n:begin_tab:`no`\n$$ [c](d.md) :bogus:`x` <script>\n```\n\n"
     text += "**a** `b` **c**, (**a `b`**) and [**`c` d**], `2**3` `2**4` `<b>`.\n\n"

@@ -60,10 +60,11 @@ def test_a_point_shows_the_next_figure_or_output_of_its_part():
     assert last.block is None
 
 
-@pytest.mark.parametrize("between", ["", "Prose.\n\n"])
-def test_an_equation_shows_a_point(between: str):
-    [point] = points(blocks(f"# T\n\n[So.]{{.point}}\n\n{between}$$x = 1$$\n"))
-    assert isinstance(point.block, Equation)
+@pytest.mark.parametrize("between, notes", [("", []), ("Prose.\n\n", ["Prose."])])
+def test_an_equation_shows_a_point(between: str, notes: list[str]):
+    above = "# T\n\nOf another part.\n\n## Two\n\n"
+    [point] = points(blocks(f"{above}[So.]{{.point}}\n\n{between}$$x = 1$$\n"))
+    assert isinstance(point.block, Equation) and point.notes == notes
 
 
 def test_two_points_of_one_picture_are_two_points():

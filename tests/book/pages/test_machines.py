@@ -181,6 +181,7 @@ def test_rules_hide_the_other_machines_or_all_panels_but_the_first():
     [
         ("cpu", True, "it took 3.1 ms\n", "Measured on a CPU."),
         ("h200", True, "2.0 times as fast\n", "Measured on NVIDIA TEST."),
+        ("cpu", True, "copies: 3.1 GB/s\n", "Measured on a CPU."),
         ("cpu", True, "no GPU\n", ""),
         ("cpu", False, "predicted 3.1 ms\n", ""),
     ],

@@ -13,6 +13,7 @@ import pytest
 from book.pages import html
 from book.pages.article import Article
 from book.pages.page import Written
+from book.pages.search import Index
 from book.text.book import Book
 
 INDEX = """\
@@ -60,6 +61,21 @@ def test_each_symptom_is_an_entry_with_a_target(make_site_book: Make):
     ]
     text = (site / "chapter/one.html").read_text("utf-8")
     assert all(f'<tr id="{row["anchor"]}">' in text for row in rows)
+
+
+@pytest.mark.parametrize(
+    "line, is_found",
+    [
+        ("UserWarning: no GPU", True),
+        ("torch.OutOfMemoryError: CUDA", True),
+        ("OSError", False),
+        ("no Warning: 2", False),
+    ],
+)
+def test_messages_in_outputs_are_found(line: str, is_found: bool):
+    index = Index(["jax"])
+    index.add_output(f"first\n{line}\nlast: 3")
+    assert [entry["code"] for entry in index.records()] == [line] * is_found
 
 
 def test_the_same_book_gives_the_same_bytes(make_site_book: Make):

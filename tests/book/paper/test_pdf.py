@@ -235,9 +235,10 @@ def test_a_heading_with_a_short_text_is_on_the_page_of_what_follows(
     make_one: Make,
 ) -> None:
     code = "```{.python .input}\n%%tab jax\n" + "f()\n" * 8 + "```\n"
+    long = ", which fills one line of a page nearly to its end"  # but is short
     parts = [
-        f"{'Words. ' * (20 + 9 * (n % 5))}\n\n## Part {n}\n\nQuestion {n}.\n\n"
-        f"Answer {n}.\n\n{code}"
+        f"{'Words. ' * (20 + 9 * (n % 5))}\n\n## Part {n}\n\nQuestion {n}{long}.\n\n"
+        f"Answer {n}{long}.\n\n{code}"
         for n in range(24)
     ]
     for page in lines_of(pdf.build(make_one("\n".join(parts)))):

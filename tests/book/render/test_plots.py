@@ -127,6 +127,16 @@ def test_neighbors_of_one_style_become_one_path_unless_one_can_see_through():
     assert len(others) == 2
 
 
+def test_neighbors_that_others_refer_to_stay_apart():
+    paths = [f'<path id="{n}" d="M 0 0" style="fill: #1a56b0"/>' for n in "ab"]
+    uses = [f'<use xlink:href="#{n}"/>' for n in "ab"]
+    figure = f'<g id="figure_1">{"".join([*paths, *uses])}</g>'
+    names = f'xmlns="{plots.SVG[1:-1]}" xmlns:xlink="{plots.LINK[1:-5]}"'
+    plot = plots.restyle(f'<svg {names} viewBox="0 0 9 9">{figure}</svg>')
+    found = ElementTree.fromstring(plot).iter(f"{plots.SVG}path")
+    assert [path.get("id") for path in found] == ["a", "b"]
+
+
 def test_colors_of_matplotlib_become_colors_of_the_book():
     blue, magenta = "#1f77b4", "#bf00bf"
     assert blue in plot("letters-as-paths").read_text()

@@ -73,6 +73,17 @@ def test_an_ambiguous_name_is_refused(make_book):
         book.section("one")
 
 
+def test_the_first_list_below_a_heading_of_the_index_begins_a_part(make_book):
+    names = ("one", "two", "three", "four")
+    book = make_book(**{n: f"# {n.title()}\n:label:`sec_{n}`\n" for n in names})
+    index = book.root / "index.md"
+    lists = ["## A", "* :ref:`sec_two`", "Also:", "* :ref:`sec_three`"]
+    lists += ["## B", "Text.", "* :ref:`sec_four`"]
+    index.write_text("\n\n".join([index.read_text(), *lists]))
+    parts = [(t, [s.path.stem for s in part]) for t, part in Book(book.root).parts]
+    assert parts == [("", ["one"]), ("A", ["two", "three"]), ("B", ["four"])]
+
+
 def test_missing_and_repeated_files_in_the_contents_are_reported(make_book):
     book = make_book(one="# One\n\n```toc\n:maxdepth: 1\n\ntwo\none\n```\n")
     assert problems(book) == [

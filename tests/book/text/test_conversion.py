@@ -67,6 +67,15 @@ def test_aliases_are_replaced_and_rows_follow():
     assert (found.rows, found.problems) == ([1, 2, 4, 5], [])
 
 
+def test_rows_are_within_the_cell_even_if_its_end_is_at_the_start_of_the_tab():
+    branch = "if tab.selected('jax'):\n    {}"
+    lines = ["a", branch.format("b"), "c", "d2l.exp(1)", "d2l.exp(2)"]
+    source = "\n".join([*lines, branch.format("a"), "    c"])
+    found = converted(source, "pytorch")
+    assert found.code == "a\nc\nlib.power(1)\nlib.power(2)"
+    assert set(found.rows) <= set(range(1, 10))
+
+
 def test_other_code_is_unchanged():
     source = "%%time\nif n:   # odd  spacing\n   x = ( 1,\n  d2l.other(2))\n\n\n# end"
     assert converted(source) == TabCode(source, [1, 2, 3, 4, 5, 6, 7], [])

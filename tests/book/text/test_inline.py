@@ -49,6 +49,18 @@ def test_a_text_for_one_medium_is_omitted_from_the_others():
     assert [span.media for span in spans(text)] == [("web",), ("print", "slide")]
 
 
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("A. [B.]{.web}\nC.", "A.\nC."),
+        ("A.\n[B.]{.web} C.", "A.\n C."),
+        ("A. [B.]{.web}", "A."),
+    ],
+)
+def test_lines_around_an_omitted_sentence_remain(text, printed):
+    assert for_medium(text, "print") == printed
+
+
 def test_code_that_looks_like_a_span_is_unchanged():
     text = "`x[0]{.web}` and $a[1]{.web}$"
     assert for_medium(text, "print") == text
