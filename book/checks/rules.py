@@ -21,6 +21,7 @@ from book.checks import (
     tables,
 )
 from book.text.book import Book
+from book.text.inline import MarkupError
 
 Rule = Callable[[Book], Iterable[str]]
 
@@ -45,15 +46,18 @@ def check_for_build(book: Book) -> None:
 
 
 def check(book: Book) -> None:
-    """Raise a `BookError` that lists all problems of a book.
-
-    Those with which it is not built come first, and alone.
-    """
-    check_for_build(book)
-    _apply(counted(FOR_AUTHORS, "applying rules"), book)
+    """Raise a `BookError` that lists all problems of a book."""
+    _apply(counted((*FOR_BUILDS, *FOR_AUTHORS), "applying rules"), book)
 
 
 def _apply(rules: Iterable[Rule], book: Book) -> None:
-    found = dict.fromkeys(problem for rule in rules for problem in rule(book))
+    found: dict[str, None] = {}
+    for rule in rules:
+        try:
+            found |= dict.fromkeys(rule(book))
+        except MarkupError:
+            pass  # the rule of markup says where
+        except BookError as error:  # a mistake that stops this rule
+            found |= dict.fromkeys(str(error).splitlines())
     if found:
         raise BookError("\n".join(found))

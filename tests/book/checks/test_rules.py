@@ -26,9 +26,17 @@ def test_the_command_reports_each_problem_in_a_line(make_book, capsys):
     )
 
 
-@pytest.mark.parametrize("text", ["See :numref:`no`.", "[3 ms]{.cited id=no}."])
-def test_problems_of_builds_come_first_and_alone(make_book, capsys, text):
-    make_book(one=f"# One\n\nIt simply works.\n\n{text}\n")
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("See :numref:`no`.", "[3 ms]{.cited id=no}.", "[**Never closed."),
+        *("See :cite:`None.2026`.", ":begin_tab:`jax`", "[a]{.nomark}"),
+    ],
+)
+def test_all_mistakes_of_a_text_are_told_in_one_run(make_book, capsys, text):
+    make_book(one=f"# One\n\nIt simply works.\n\n{text}\n", two="# Two\n\nSimply so.\n")
     assert main(["check"]) == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("error: chapter/one.md:5: ")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("error: chapter/one.md:5: ")
+    places = {line.split(": ")[1] for line in lines}
+    assert {"chapter/one.md:5", "chapter/one.md:3", "chapter/two.md:3"} <= places
