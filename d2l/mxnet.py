@@ -3822,4 +3822,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 16da57bb43c35473, with the contents 9f330368a2c8b94c.
+# Generated from fbb247cec982e25f, with the contents 9f330368a2c8b94c.

@@ -4067,4 +4067,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 7e7cba7da406baf3, with the contents 298f806b817649cc.
+# Generated from a5f39630fafac5de, with the contents 298f806b817649cc.

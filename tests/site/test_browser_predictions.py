@@ -30,8 +30,8 @@ def prediction(page: Page, place: int = 0) -> Locator:
 
 
 def other(page: Page) -> Locator:
-    """Return the first prediction of another question."""
-    return page.locator(f'.prediction:not([data-question="{QUESTION}"]):visible').first
+    """Return the prediction of another question."""
+    return page.locator('.prediction[data-question*="sbh bytes"]:visible').first
 
 
 def outputs(page: Page, place: int = 0) -> Locator:
@@ -101,7 +101,7 @@ def paragraph(page: Page, words: str) -> Locator:
 
 def test_only_the_paragraph_below_an_output_waits(open_http_page: Visitor):
     page = open_http_page("chapter_gpus/compiling.html")
-    asked = page.locator(".prediction:visible").first
+    asked = page.locator(".prediction:visible", has_text="the GELU chain").first
     behind = asked.get_by_text("The explanation follows your prediction.")
     explained = paragraph(page, "Bytes alone predict both times")
     for words in ("On your machine, try a chain", "Read what the compiler made"):

@@ -186,7 +186,7 @@ def test_a_name_of_the_second_framework_keeps_the_comparison(open_http_page: Vis
 def test_a_name_on_the_page_loads_nothing(open_http_page: Visitor):
     page = open_http_page(f"{SECTION}?tab=jax")
     page.evaluate("window.stays = true")
-    search(page, "torch.device")
+    search(page, "FakeTensorMode")
     link = page.locator("#search-results a[href^='#panel-']").first
     anchor = link.get_attribute("href") or ""
     link.click()
