@@ -452,6 +452,9 @@
     return loading[file];
   }
 
+  // Two frameworks are compared by a script of its own, from the first time on.
+  const compare = () => load("compare.js");
+
   let isSearching = false; // keys typed before the dialog opens are not shortcuts
 
   // The dialog opens at once; it says so if the reader has to wait for the data.
@@ -529,8 +532,8 @@
   const keys = {
     "/": () => search(),
     "?": () => find("#shortcuts").showModal(),
-    c: () => bookCompare.toggle(),
-    d: () => bookCompare.toggleDifferences(),
+    c: () => compare().then(() => bookCompare.toggle()),
+    d: () => compare().then(() => bookCompare.toggleDifferences()),
     f: () => find("#all-code") && toggleCode(),
     t: nextTheme,
     m: nextMachine,
@@ -578,6 +581,8 @@
   }
 
   prepareFrameworks();
+  if (root.dataset.beside !== "none") compare();
+  find("#compare-button").addEventListener("click", compare);
   for (const axis of ["machine", "tab", "beside", "theme"]) show(axis, root.dataset[axis]);
   prepare(document);
   applyAddress();

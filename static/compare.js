@@ -218,6 +218,7 @@
   Object.assign(window, { bookCompare: { toggle, toggleDifferences } });
   find("#differences").addEventListener("change", toggleDifferences);
   find("#differences").parentElement.hidden = !marks;
+  if (isOn()) last = root.dataset.beside;
   update();
   showChoices();
 })();

@@ -105,6 +105,7 @@ def test_the_comparison_is_remembered_and_can_be_shared(open_page: Visitor):
     page = open_page(SECTION)
     page.locator("#compare-button").focus()
     page.keyboard.press("Enter")
+    page.wait_for_function("window.bookCompare")  # which is loaded now
     page.keyboard.press("Tab")
     for _ in range(2):
         page.keyboard.press("ArrowDown")
@@ -123,6 +124,7 @@ def test_the_comparison_is_remembered_and_can_be_shared(open_page: Visitor):
 def test_keys_turn_the_comparison_on_and_off(open_page: Visitor):
     page = open_page(SECTION)
     page.keyboard.press("c")
+    page.wait_for_function("document.documentElement.dataset.beside !== 'none'")
     assert beside(page) == TABS[1]
     choose(page, TABS[1])
     assert (chosen(page), beside(page)) == (TABS[1], FIRST)
@@ -182,6 +184,7 @@ def test_an_address_with_the_second_framework_makes_it_the_first(
 ):
     page = open_http_page(SECTION)
     page.keyboard.press("c")
+    page.wait_for_function("document.documentElement.dataset.beside !== 'none'")
     second = beside(page)
     reload(page)  # the browser stores the choice a bit later
     page.goto(f"{open_http_page.base}{SECTION}?tab={second}")
