@@ -128,7 +128,7 @@ def test_a_command_that_fails_prints_one_line(
         raise error
 
     make_book(one=TEXT)
-    monkeypatch.setattr(rules, "check_for_build", fail)
+    monkeypatch.setattr(rules, "check", fail)
     assert main(["check"]) == status
     assert errors(capsys) == [line]
 
