@@ -18,8 +18,7 @@ from book.text.book import Book
 
 # The scripts that each page loads, in this order; the others are loaded when needed.
 SCRIPTS = tuple(
-    f"{name}.js"
-    for name in ("book", "guess", "predict", "preview", "solutions")
+    f"{name}.js" for name in ("book", "guess", "predict", "preview", "solutions")
 )
 # Drawings that other programs show as pixels: links to the book, and home screens.
 DRAWN = ("card", "touch-icon")

@@ -107,7 +107,7 @@ def test_one_switch_shows_all_code_for_good(open_page: Visitor, way: str):
 
 def test_definitions_of_the_library_are_folded_without_marks(open_page: Visitor):
     page = open_page("chapter_gpus/use-gpu.html")
-    saved = page.locator(".folded.head:visible", has_text="Code of cpu, gpu and num_gpus")
+    saved = page.locator(".folded.head:visible", has_text="Code of cpu, gpu and")
     assert not is_shown(saved)
     expect(saved.locator("+ div pre")).to_contain_text("cpu(), gpu(), gpu(1)")
     assert "@save" not in (page.locator("article").text_content() or "")

@@ -267,7 +267,8 @@ def test_nothing_moves_when_a_figure_becomes_interactive(
 # The first screen
 
 # Pages to look things up, and appendices.
-OTHERS = ("quick-guide", "glossary", "solutions", "tools", "more-", "rank-", "one-", "refer")
+APPENDICES = ("solutions", "tools", "more-", "rank-", "one-", "refer")
+OTHERS = ("quick-guide", "glossary", *APPENDICES)
 NAMES = [s.name for s in BOOK.sections if s.name.startswith("chapter_gpus/")]
 SECTIONS = [
     f"{name}.html" for name in NAMES if not name.split("/")[1].startswith(OTHERS)
