@@ -3974,4 +3974,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 8da90b0c5951ff4a, with the contents 5320502de91ce82b.
+# Generated from c86b31843b265ece, with the contents 5320502de91ce82b.

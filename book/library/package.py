@@ -83,17 +83,18 @@ def _sources(book: Book, tab: str) -> Iterator[str]:
     yield from (book.config.project["title"], tab, version("ruff"))
     yield book.config.library.get("public", "")
     yield repr(sorted(book.config.library[tab].items()))
-    others: set[str] = set()  # what cells that save nothing import, and all use
+    others: set[str] = set()  # what all cells use, and import where nothing is saved
     for section in book.sections:
-        saved = [c.code for c in book.cells(section, tab) if "@save" in c.code]
-        if saved:
+        codes = [cell.code for cell in book.cells(section, tab)]
+        imports = [line for code in codes for line in IMPORT.findall(code)]
+        if saved := [code for code in codes if "@save" in code]:
             labels = [label for label, _ in section.labels]
-            yield repr([section.name, labels, saved])
+            yield repr([section.name, labels, imports, saved])
+        else:
+            others.update(imports)
         for other in book.tabs:
             for cell in book.cells(section, other):
                 others.update(USED.findall(cell.code))
-                if other == tab:
-                    others.update(IMPORT.findall(cell.code))
     yield repr(sorted(others))
 
 

@@ -576,6 +576,15 @@ def test_a_section_that_saves_nothing_leaves_a_sealed_file_as_it_is(make):
     assert package.write(read(book)) == [book.root / "d2l/pytorch.py"]
 
 
+def test_an_import_of_a_section_that_saves_counts_if_others_have_it_too(make):
+    saving = "import os", "def f():  #@save\n    return os.sep"
+    book = make(saving, ("import os\nimport posix as os",))
+    before = [*package._sources(book, "pytorch")]
+    path = book.root / "chapter/a.md"
+    path.write_text(path.read_text().replace("import os", "import posix as os"))
+    assert [*package._sources(read(book), "pytorch")] != before
+
+
 def test_a_sealed_file_is_todays_library_unless_it_was_edited(make, monkeypatch):
     book = make(("x = 1  #@save",))
     package.write(book)
