@@ -101,8 +101,8 @@ def test_on_a_narrow_screen_one_stands_below_the_other(
         assert [len(labels) for labels in pair["label"]] == [1, 1]
 
 
-def test_the_comparison_is_remembered_and_can_be_shared(open_page: Visitor):
-    page = open_page(SECTION)
+def test_the_comparison_is_remembered_and_can_be_shared(open_http_page: Visitor):
+    page = open_http_page(SECTION)
     page.locator("#compare-button").focus()
     page.keyboard.press("Enter")
     page.wait_for_function("window.bookCompare")  # which is loaded now
@@ -117,7 +117,7 @@ def test_the_comparison_is_remembered_and_can_be_shared(open_page: Visitor):
     assert beside(page) == OTHER
     turn(page)
     assert beside(page) == OTHER and pairs(page)
-    page.goto(f"{open_page.base}{SECTION}?beside=none")
+    page.goto(f"{open_http_page.base}{SECTION}?beside=none")
     assert beside(page) == "none" and not pairs(page)
 
 

@@ -68,8 +68,8 @@ def background(page: Page) -> str:
     return page.evaluate("getComputedStyle(document.body).backgroundColor")
 
 
-def test_colours_follow_the_system_until_chosen(open_page: Visitor):
-    page = open_page(SECTION)
+def test_colours_follow_the_system_until_chosen(open_http_page: Visitor):
+    page = open_http_page(SECTION)
     button, found = page.locator("#settings-button"), {}
     for theme in ("auto", "light", "dark"):
         assert chosen(page, "theme") == theme
@@ -160,8 +160,8 @@ def test_the_list_of_shortcuts_opens_and_closes(open_http_page: Visitor):
     assert dialog.is_visible()
 
 
-def test_single_keys_can_be_turned_off_for_good(open_page: Visitor):
-    page = open_page(SECTION)
+def test_single_keys_can_be_turned_off_for_good(open_http_page: Visitor):
+    page = open_http_page(SECTION)
     page.keyboard.press("?")
     page.focus("#shortcuts-on")
     page.keyboard.press("Space")

@@ -88,8 +88,8 @@ SHOWN = "document.documentElement.dataset.code"
 
 
 @pytest.mark.parametrize("way", ["button", "key"])
-def test_one_switch_shows_all_code_for_good(open_page: Visitor, way: str):
-    page = open_page(SECTION)
+def test_one_switch_shows_all_code_for_good(open_http_page: Visitor, way: str):
+    page = open_http_page(SECTION)
     switch = page.get_by_role("button", name="Show all code")
     for state, pressed in [("shown", "true"), ("folded", "false"), ("shown", "true")]:
         if way == "button":

@@ -59,11 +59,13 @@ def test_nothing_jumps_when_the_bar_is_used(page_with_tabs: Page):
     assert jumps == []
 
 
-def test_the_choice_outlasts_reload_and_leads_on_to_other_pages(open_page: Visitor):
-    page = open_page(SECTION)
+def test_the_choice_outlasts_reload_and_leads_on_to_other_pages(
+    open_http_page: Visitor,
+):
+    page = open_http_page(SECTION)
     choose(page, OTHER)
     assert f"tab={OTHER}" in page.evaluate("location.search")
-    for go in (page.reload, partial(page.goto, open_page.base + SECTION)):
+    for go in (page.reload, partial(page.goto, open_http_page.base + SECTION)):
         revisit(page, go)
         assert chosen(page) == OTHER and probe(page, "wrongTabs") == []
     turn(page, "prev")
@@ -208,16 +210,16 @@ def test_a_bar_that_is_painted_early_shows_the_choice(open_http_page: Visitor):
 # The latest choice
 
 
-def test_a_choice_through_the_address_is_remembered(open_page: Visitor):
-    page = open_page(f"{SECTION}?tab={OTHER}")
+def test_a_choice_through_the_address_is_remembered(open_http_page: Visitor):
+    page = open_http_page(f"{SECTION}?tab={OTHER}")
     for _ in range(2):
         turn(page)
         assert chosen(page) == OTHER and probe(page, "wrongTabs") == []
 
 
-def test_a_link_into_a_panel_is_remembered(open_page: Visitor):
-    anchor = probe(open_page(SECTION), "anchorsOf", OTHER)[0]
-    page = open_page(f"{SECTION}#{anchor}")
+def test_a_link_into_a_panel_is_remembered(open_http_page: Visitor):
+    anchor = probe(open_http_page(SECTION), "anchorsOf", OTHER)[0]
+    page = open_http_page(f"{SECTION}#{anchor}")
     turn(page)
     assert chosen(page) == OTHER
 
@@ -229,8 +231,10 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_latest_choice_wins_after_back_and_forward(open_page: Visitor, way: str):
-    page = open_page(f"{SECTION}?tab={OTHER}")
+def test_the_latest_choice_wins_after_back_and_forward(
+    open_http_page: Visitor, way: str
+):
+    page = open_http_page(f"{SECTION}?tab={OTHER}")
     turn(page)
     WAYS[way](page, LAST)
     reload(page)  # the browser stores the choice a bit later
@@ -241,9 +245,9 @@ def test_the_latest_choice_wins_after_back_and_forward(open_page: Visitor, way: 
         assert f"tab={OTHER}" not in page.url
 
 
-def test_the_latest_choice_wins_over_a_panel_in_the_address(open_page: Visitor):
-    anchor = probe(open_page(SECTION), "anchorsOf", OTHER)[0]
-    page = open_page(f"{SECTION}#{anchor}")
+def test_the_latest_choice_wins_over_a_panel_in_the_address(open_http_page: Visitor):
+    anchor = probe(open_http_page(SECTION), "anchorsOf", OTHER)[0]
+    page = open_http_page(f"{SECTION}#{anchor}")
     choose(page, LAST)
     turn(page)
     page.go_back()
