@@ -34,12 +34,14 @@
     text: {},
     "text-italic": { style: "italic" },
     "text-bold": { weight: "600" },
+    math: {},
   };
   for (const [face, descriptors] of Object.entries(faces)) {
+    const family = face === "math" ? "Book Math" : "Book Text";
     const href = `${root.dataset.root}_static/fonts/${face}.woff2`;
     if (location.protocol === "file:") {
       const waits = { ...descriptors, display: "block" };
-      document.fonts.add(new FontFace("Book Text", `url("${href}")`, /** @type {any} */ (waits)));
+      document.fonts.add(new FontFace(family, `url("${href}")`, /** @type {any} */ (waits)));
       continue;
     }
     const kind = { rel: "preload", as: "font", type: "font/woff2", crossOrigin: "" };
