@@ -1,11 +1,11 @@
 /* The map of the machine: the host, the link, a GPU with its parts, and the way to other
- * GPUs. The reader presses a part, and chooses the card whose numbers are shown. On the
- * front page, a list below the map has the sections that treat each part.
+ * GPUs. The reader guesses where an array spends its time, and sends it from the host to the
+ * SMs and back, presses a part, and chooses the card whose numbers are shown. On the front page, a list below the map has the sections that treat each part.
  */
-import { size, bandwidth, rate, round, GIGA, TERA } from "./arithmetic.js";
+import { size, bandwidth, rate, round, time, GIGA, TERA } from "./arithmetic.js";
 import { cards } from "./cards.js";
 import { each, tag, label, canvas } from "./chart.js";
-import { select } from "./controls.js";
+import { hidden, logRange, more, select } from "./controls.js";
 import { figure } from "./explorable.js";
 
 const NAMES = ["T4", "A100", "H100", "H200", "B200", "RTX 4090"];
@@ -13,6 +13,7 @@ const NAMES = ["T4", "A100", "H100", "H200", "B200", "RTX 4090"];
 const CARDS = Object.fromEntries(
   NAMES.map((name) => [name.toLowerCase().replace(" ", ""), { name, ...cards[name] }]),
 );
+const PAPER = "paper"; // where there is no button, the array has been sent
 const cardOf = (state) => CARDS[state.card] || CARDS.h100;
 
 const binary = (bytes) =>
@@ -27,76 +28,85 @@ const isKnown = (number, text) => (number ? text(number) : "");
 const cache = (card) => isKnown(card.l2, binary);
 const others = (card) => isKnown(card.nvlink, (x) => bandwidth(x * GIGA));
 
-/** The parts: the name, its number, more lines of the drawing, and a sentence. */
+/** The parts: the name, its number, more lines of the drawing, what it does, in some seven
+ * words, and with which numbers. */
 const PARTS = {
   host: {
     name: "Host",
     number: () => "",
     lines: () => ["CPU", "main memory"],
-    text: () =>
-      "the host, a CPU with its main memory, loads the data and queues work for the GPU.",
+    gloss: "loads the data and queues the work",
+    facts: () => "a CPU with its main memory",
   },
   link: {
     name: "Link",
     number: link,
-    text: (card) =>
-      `the link between main memory and the memory of the GPU, PCI Express, carries ` +
-      `${link(card)} in each direction.`,
+    gloss: "every byte from the host crosses it",
+    facts: (card) => `PCI Express with ${link(card)} in each direction`,
   },
   memory: {
     name: "GPU memory",
     number: memory,
     lines: (card) => [size(card.advertised * GIGA), memory(card)],
-    text: (card) =>
-      `the memory of the GPU holds ${size(card.advertised * GIGA)}, which the chip reads at ` +
-      `${memory(card)}.`,
+    gloss: "holds all that the GPU works on",
+    facts: (card) => `${size(card.advertised * GIGA)}, which the chip reads at ${memory(card)}`,
   },
   l2: {
     name: "L2 cache",
     number: cache,
-    text: (card) =>
-      `all SMs share the L2 cache${card.l2 ? `, ${cache(card)} on the chip` : ""}.`,
+    gloss: "keeps at hand what all SMs share",
+    facts: (card) => isKnown(card.l2, (bytes) => `${binary(bytes)} on the chip`),
   },
   sm: {
     name: "SMs",
     number: (card) => `${card.cores} × ${card.threads / 32} warps`,
-    text: (card) =>
-      `the GPU has ${card.cores} streaming multiprocessors (SMs), each with up to ` +
-      `${card.threads / 32} warps of 32 threads.`,
+    gloss: "run the threads, 32 to a warp",
+    facts: (card) =>
+      `${card.cores} streaming multiprocessors, each with up to ${card.threads / 32} warps`,
   },
   registers: {
     name: "Registers",
     number: (card) => `${registers(card)} per SM`,
     lines: (card) => [registers(card)],
-    text: (card) =>
-      `the threads on an SM keep their values in ${card.registers} registers of 32 bits, ` +
-      `which are ${registers(card)}.`,
+    gloss: "hold what each thread computes with",
+    facts: (card) => `${card.registers} of 32 bits on each SM, ${registers(card)}`,
   },
   tensor: {
     name: "Tensor cores",
     number: tensor,
     lines: (card) => [`${tensor(card)} in all`],
-    text: (card) =>
-      `the tensor cores of all SMs multiply matrices of 16-bit values at ${tensor(card)}.`,
+    gloss: "multiply small matrices of 16-bit values",
+    facts: (card) => `${tensor(card)} on all SMs`,
   },
   shared: {
     name: "Shared memory",
     number: (card) => `${binary(card.shared)} per SM`,
     lines: (card) => [binary(card.shared)],
-    text: (card) =>
-      `the threads that work together on an SM share ${binary(card.shared)} of fast memory.`,
+    gloss: "fast memory of threads that work together",
+    facts: (card) => `${binary(card.shared)} on each SM`,
   },
   network: {
     name: "Other GPUs",
     number: others,
     lines: () => [],
-    text: (card) =>
+    gloss: "take a share of a larger task",
+    facts: (card) =>
       card.nvlink
-        ? `NVLink carries ${others(card)} in each direction to the other GPUs of the ` +
-          "machine, and a network leads to other machines."
-        : `data to other GPUs cross the link, which carries ${link(card)}, or a network.`,
+        ? `NVLink with ${others(card)} in each direction inside the machine, a network beyond`
+        : `what goes there crosses the link, ${link(card)}, or a network`,
   },
 };
+
+// The trip of an array, from the host to the SMs and back
+
+/** Return the seconds of an array on the link and from the memory to the SMs. */
+const trip = ({ pcie, bandwidth: width }, bytes) => {
+  const [link, inside] = [bytes / (pcie * GIGA), bytes / (width * GIGA)];
+  return { link, inside, whole: 2 * (link + inside) };
+};
+
+const ratio = (card) => round(card.bandwidth / card.pcie, 2);
+const isSent = (state) => state.sent !== "";
 
 // The drawing
 
@@ -128,6 +138,7 @@ const wide = (width, across) => {
     network: { x: frame, y: 258, width: width - frame - 1, height: 34 },
     link: bar(host, memory, across.link),
     channel: bar(memory, l2, CHANNEL),
+    inner: bar(l2, sm, CHANNEL),
     others: { x: below - across.others / 2, y: 228, width: across.others, height: 30 },
     names: {
       link: [(host.x + host.width + frame) / 2, middle - 26, "middle"],
@@ -152,6 +163,7 @@ const narrow = (width, across) => {
     network: box(462, 34, 1),
     link: bar(48, 62, across.link),
     channel: bar(154, 16, CHANNEL),
+    inner: bar(214, 12, CHANNEL),
     others: bar(424, 38, across.others),
     names: {
       link: [middle + across.link / 2 + 12, 68, "start"],
@@ -159,6 +171,9 @@ const narrow = (width, across) => {
     },
   };
 };
+
+const ARRAY = 18; // the side of the array in the drawing
+const TRIP = 5000; // ms of the drawing for the whole trip
 
 const rect = (place, kind, rx = 6) => tag("rect", { ...place, rx, class: kind });
 
@@ -185,7 +200,49 @@ const titleOf = (id, card) => {
 const wireOf = (card) =>
   card.nvlink ? `NVLink, ${others(card)}` : `PCIe, ${link(card)}`;
 
-const draw = (state, width) => {
+/** Return the array in the drawing, `now` seconds after it has left the host. */
+const array = ({ link, inside, whole }, now, { link: bar, channel, boxes }) => {
+  const away = Math.min(now, whole - now);
+  const isOnLink = away < link;
+  const part = isOnLink ? away / link : (away - link) / inside;
+  const isWide = bar.x + bar.width < channel.x;
+  const [axis, along, across, beyond] = isWide
+    ? ["x", "width", "y", "height"]
+    : ["y", "height", "x", "width"];
+  const from = isOnLink ? bar[axis] : channel[axis];
+  const to = isOnLink ? bar[axis] + bar[along] : boxes.sm[axis];
+  const middle = bar[across] + bar[beyond] / 2;
+  const place = { [axis]: from + part * (to - from) - ARRAY / 2, [across]: middle - ARRAY / 2 };
+  return rect({ ...place, width: ARRAY, height: ARRAY }, "s2 solid", 3);
+};
+
+/** Return a bar for a whole trip: the way there, in the GPU twice, and the way back. */
+const strip = (y, width, name, { link, inside, whole }, until = 1) => {
+  const [left, all] = [1, width - 2];
+  const pieces = [[0, link, "s1"], [link, 2 * inside, "s2 solid"], [link + 2 * inside, link, "s1"]];
+  const drawn = each(pieces, ([from, long, kind]) => {
+    const end = Math.min((from + long) / whole, until);
+    const start = from / whole;
+    return end > start ? rect({ x: left + all * start, y: y + 8, width: all * (end - start), height: 14 }, kind, 0) : "";
+  });
+  return label(left, y, name, "soft small") + drawn + rect({ x: left, y: y + 8, width: all, height: 14 }, "axis", 0);
+};
+
+/** Return the reader's guess and the trip itself, both at true scale. */
+const strips = (state, card, top, width, now) => {
+  const own = trip(card, state.bytes);
+  const guess = trip({ pcie: 1, bandwidth: state.guess }, 1);
+  const found = isSent(state)
+    ? `${size(state.bytes)} there and back: ${time(own.whole)}, ${time(2 * own.inside)} of it in the GPU`
+    : "There and back: send the array";
+  const part = isSent(state) ? (now ?? own.whole) / own.whole : 0;
+  return (
+    strip(top, width, found, own, part) +
+    (state.sent === PAPER ? "" : strip(top + 44, width, "Your guess", guess))
+  );
+};
+
+const draw = (state, width, motion) => {
   const card = cardOf(state);
   const scale = CHANNEL / card.bandwidth;
   const across = {
@@ -207,6 +264,7 @@ const draw = (state, width) => {
         : label(x, y, `PCIe, ${link(card)}`, "soft small"),
     ],
     memory: () => [bar("memory", place.channel), ...box("memory")],
+    l2: () => [bar("l2", place.inner), ...box("l2")],
     sm: () => [
       ...[8, 4].map((by) => rect({ ...sm, x: sm.x + by, y: sm.y - by }, "box")),
       rect(sm, kind("sm")),
@@ -227,26 +285,41 @@ const draw = (state, width) => {
     const shapes = special[id] ? special[id]() : box(id);
     return tag("g", { "data-touch": id }, tag("title", {}, titleOf(id, card)), ...shapes);
   };
+  const now = motion ? motion.part * trip(card, state.bytes).whole : undefined;
+  const isOnPaper = state.sent === PAPER;
   return canvas(
     width,
-    place.height,
+    place.height + (isOnPaper ? 46 : 90),
     rect(place.frame, "faint", 10),
     label(place.frame.x + 12, place.frame.y + 22, card.name, "ink strong"),
     ...Object.keys(PARTS).map(part),
+    now === undefined ? "" : array(trip(card, state.bytes), now, place),
+    strips(state, card, place.height + 20, width, now),
   );
 };
 
 // In words
 
-const ratio = (card) => round(card.bandwidth / card.pcie, 2);
+const asLong = (factor) =>
+  round(factor, 2) === 1 ? "as long" : `${round(factor, 2)} times as long`;
 
 const result = (state) => {
   const card = cardOf(state);
-  const { name } = card;
-  if (PARTS[state.part]) return `${name}: ${PARTS[state.part].text(card)}`;
+  const part = PARTS[state.part];
+  if (part) {
+    const facts = part.facts(card);
+    return `${card.name}, ${part.name}: ${part.gloss}${facts ? `; ${facts}` : ""}.`;
+  }
+  const { link, inside } = trip(card, state.bytes);
+  if (!isSent(state))
+    return (
+      `Your guess for the ${card.name}: ${size(state.bytes)} takes ${asLong(state.guess)} over ` +
+      "the link as from the memory to the SMs."
+    );
+  const guessed = state.sent === PAPER ? "" : ` (you guessed ${round(state.guess, 2)})`;
   return (
-    `${name}: the memory of the GPU carries ${ratio(card)} times as many bytes per second ` +
-    "as the link to the host."
+    `${card.name}: ${size(state.bytes)} takes ${time(link)} over the link and ` +
+    `${time(inside)} from the memory to the SMs, ${ratio(card)} times less${guessed}.`
   );
 };
 
@@ -259,7 +332,11 @@ const summary = (state) => {
 const formula = (state) => {
   const card = cardOf(state);
   const all = (bytes) => size(card.cores * bytes);
+  const { link: there, inside, whole } = trip(card, state.bytes);
   return [
+    `over the link: ${size(state.bytes)} / ${link(card)} = ${time(there)}`,
+    `from the memory to the SMs: ${size(state.bytes)} / ${memory(card)} = ${time(inside)}`,
+    `there and back: 2 · (${time(there)} + ${time(inside)}) = ${time(whole)}`,
     `memory against link: ${memory(card)} / ${link(card)} = ${ratio(card)}`,
     `FLOPs for each byte of memory: ${tensor(card)} / ${memory(card)} = ` +
       `${round((1000 * card.tensor16) / card.bandwidth)}`,
@@ -288,6 +365,10 @@ const NOTES = [
   "Bandwidths are in one direction, and rates are those of dense matrices. The thickness " +
     "of a blue bar is proportional to its bandwidth, but at least 2 pixels; memory, link " +
     "and NVLink have one scale, which differs from card to card.",
+  "The array travels at these bandwidths, in whole pieces: it is all in the GPU’s memory " +
+    "before the SMs read it, nothing is computed, and latencies, some microseconds for each " +
+    "step, are left out. What the L2 cache adds is left out, too; the bars to its left and " +
+    "right both show the bandwidth of the memory.",
 ];
 
 // Settings
@@ -305,13 +386,28 @@ const map = figure({
   follows: { part: "part" },
   controls: [
     select("card", "Card", CARDS, "h100"),
-    select("part", "Part", { none: "none", ...PARTS }, "none"),
+    logRange("guess", "Your guess: the link takes", [1, 1000], 1, (x) => `${round(x, 2)} × as long`),
+    ...more(
+      logRange("bytes", "Array", [1e6, 1e10], 1e9, size),
+      select("part", "Part", { none: "none", ...PARTS }, "none"),
+    ),
+    hidden("sent", (text) => text === "yes", () => (typeof document === "undefined" ? PAPER : "")),
+  ],
+  actions: [
+    {
+      label: "Send the array there and back",
+      run: (state) => ({ ...state, sent: "yes", part: "none" }),
+      motion: () => TRIP,
+      main: true,
+    },
   ],
   touch: (state, part) => {
     open(part);
     return { ...state, part };
   },
-  invite: "Press a part of the machine.",
+  invite:
+    "How many times as long does an array take over the link as inside the GPU? Guess, " +
+    "then send it. Or press a part.",
   notes: () => NOTES,
   ...{ draw, summary, result, formula, table },
   ...{ CARDS, PARTS }, // for tests

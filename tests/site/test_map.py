@@ -24,7 +24,7 @@ def test_lists_of_sections_open_by_keyboard(open_page: Visitor):
     machine = figure(page, "map")
     page.locator(".machine summary", has_text="Link").press("Enter")
     expect(page.locator("#part-link").get_by_role("link").first).to_be_visible()
-    expect(machine.locator(".result")).to_contain_text("carries 64")
+    expect(machine.locator(".result")).to_contain_text("every byte from the host")
     page.locator(".machine summary", has_text="SMs").press("Enter")
     expect(page.locator("#part-link")).to_be_hidden()
     expect(machine.get_by_label("Part", exact=True)).to_have_value("sm")
@@ -44,6 +44,18 @@ def test_lists_of_sections_need_no_script(open_page: Visitor):
     page.locator(".machine summary", has_text="GPU memory").click()
     page.locator("#part-memory a", has_text="Does It Fit").click()
     expect(page).to_have_url(re.compile("does-it-fit.html"))
+
+
+def test_an_array_travels_there_and_back(open_http_page: Visitor):
+    page = open_http_page("index.html", reduced_motion="reduce")
+    machine = figure(page, "map")
+    guess = machine.get_by_label("Your guess: the link takes")
+    guess.press("End")
+    expect(machine.locator(".result")).to_contain_text("1000 times as long over")
+    machine.get_by_role("button", name="Send the array").click()
+    expect(machine.locator(".result")).to_contain_text("52 times less (you guessed")
+    machine.locator("[data-touch=memory]").first.click()
+    expect(machine.locator(".result")).to_contain_text("read")
 
 
 # The card

@@ -43,7 +43,39 @@ test("the thickness of a bar is proportional to its bandwidth", () => {
 test("the GPUs of a card without NVLink are joined by PCI Express", () => {
   const state = changed(map, { card: "rtx4090" });
   includes(map.draw(state, 600), "<title>Other GPUs</title>", "L2 cache: 72", "PCIe, 32");
-  includes(result(map, { card: "rtx4090", part: "network" }), "cross the link, which carries 32 GB/s");
+  includes(result(map, { card: "rtx4090", part: "network" }), "crosses the link, 32 GB/s");
+});
+
+test("what a part does is said in seven words or so", () => {
+  for (const { gloss } of Object.values(map.PARTS))
+    assert.ok(Math.abs(gloss.split(" ").length - 7) <= 1, gloss);
+});
+
+test("an array travels at the bandwidths of the card", () => {
+  // 1 GB at 16 and at 320 GB/s
+  const state = { card: "t4", sent: "yes", guess: 5 };
+  includes(result(map, state), "62.5 ms over the link", "3.13 ms from", "20 times less (you guessed 5)");
+  for (const width of [300, 600]) {
+    const wide = width > 480;
+    const at = (part) => {
+      const drawn = map.draw(changed(map, state), width, { from: {}, part });
+      const place = new RegExp(`<rect ${wide ? "x" : "[^>]*y"}="([\\d.]+)"[^>]*class="s2 solid"`);
+      return Number(drawn.match(place)[1]);
+    };
+    // Of the way there, 20 of 21 parts pass on the link; both ways take as long.
+    const [begin, middle, quarter] = [0, 0.5, 10 / 42].map(at);
+    assert.ok(begin < quarter && quarter < middle);
+    assert.equal(at(1 - 10 / 42), quarter);
+    assert.equal(at(1), begin);
+  }
+});
+
+test("a guess and a trip are drawn at the same scale", () => {
+  const state = changed(map, { card: "rtx4090", sent: "yes", guess: 1 });
+  const pieces = [...map.draw(state, 602).matchAll(/width="([\d.]+)" height="14" rx="0" class="s2 solid"/g)];
+  const [found, guessed] = pieces.map(([, x]) => Number(x));
+  assert.ok(Math.abs(found - 600 / (1 + 1010 / 32)) < 1, found); // 1010 and 32 GB/s
+  assert.equal(guessed, 300);
 });
 
 test("the table of the map marks the chosen card", () => {
