@@ -193,14 +193,18 @@
     for (const input of all("[name=beside]"))
       input.parentElement.hidden = input.value === root.dataset.tab;
     find("#differences").checked = root.dataset.differences === "on";
+    const second = find(`[name=beside][value="${root.dataset.beside}"]`).parentElement;
+    find("#compare-button span").textContent = isOn() ? `with ${second.textContent.trim()}` : "Compare";
   }
 
-  // Shows or hides the framework that was next to the chosen one before.
+  // Shows or hides the framework that was next to the chosen one before; at first, the one
+  // that the book names.
   let last;
   function toggle() {
     const offered = all("[name=beside]").map((input) => input.value);
     const others = offered.filter((tab) => !["none", root.dataset.tab].includes(tab));
-    const again = others.includes(last) ? last : others[0];
+    const named = (find("#comparison").dataset.first ?? "").split(" ");
+    const again = [last, ...named, ...others].find((tab) => others.includes(tab));
     bookChoose("beside", isOn() ? "none" : again);
   }
 

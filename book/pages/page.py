@@ -98,6 +98,7 @@ class Pages:
             front=self._link(front.name, name),
             project=self.book.config.project,
             choices=self.choices,
+            beside=self.book.setting("pages", "beside"),
             tab_names={tab: tab_name(tab) for tab in self.book.tabs},
             early=self.early,
             policy=policy(self.early),

@@ -97,11 +97,12 @@ const ends = (total, without, scale, width) => {
 };
 
 /** Return a mark at the end of the loop with the setting before, if it is another one. */
-const lastEnd = (last, total, scale) => {
+const lastEnd = (last, total, scale, width) => {
   const before = runQueue(loop(last)).total;
   if (Math.abs(before - total) < 1e-9) return "";
   const x = LEFT + before * scale;
-  const [at, anchor] = before > total ? [x + 4, "start"] : [x - 4, "end"];
+  const isAfter = before > total && x + 110 < width;
+  const [at, anchor] = isAfter ? [x + 4, "start"] : [x - 4, "end"];
   const text = label(at, before > total ? 44 : 30, `before: ${time(before)}`, "soft small", anchor);
   return vertical(x, 34, ROWS.device + TALL + 8, "last") + text;
 };
@@ -149,7 +150,7 @@ const draw = (state, width, motion, last) => {
     spans(until(run.host, now), ROWS.host, scale),
     spans(until(gaps(run), now), ROWS.device, scale),
     spans(until(run.device, now), ROWS.device, scale),
-    last && sameAxis(last, state) ? lastEnd(last, run.total, scale) : "",
+    last && sameAxis(last, state) ? lastEnd(last, run.total, scale, width) : "",
     motion ? nowLine(run, now, LEFT + now * scale, width) : ends(run.total, without, scale, width),
     timeAxis(longest, place, time),
     legend(Object.values(KINDS), places(width)),

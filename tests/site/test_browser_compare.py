@@ -125,14 +125,16 @@ def test_keys_turn_the_comparison_on_and_off(open_page: Visitor):
     page = open_page(SECTION)
     page.keyboard.press("c")
     page.wait_for_function("document.documentElement.dataset.beside !== 'none'")
-    assert beside(page) == TABS[1]
-    choose(page, TABS[1])
-    assert (chosen(page), beside(page)) == (TABS[1], FIRST)
+    button = page.locator("#compare-button")
+    assert beside(page) == OTHER and button.text_content().strip() == "with JAX"
+    choose(page, OTHER)
+    assert (chosen(page), beside(page)) == (OTHER, FIRST)
     page.keyboard.press("d")
     assert page.evaluate(MARKED)
     for key, expected in [("c", "none"), ("c", FIRST)]:
         page.keyboard.press(key)
         assert beside(page) == expected
+    expect(button).to_have_text("with PyTorch")
     page.keyboard.press("d")
     assert not page.evaluate(MARKED)
 

@@ -5,7 +5,7 @@ const assert = require("node:assert/strict");
 const { test } = require("node:test");
 
 const { load, read, library, figures, first, changed } = require("./support.js");
-const { result, close, includes, grid, sum } = require("./support.js");
+const { plain, result, close, includes, grid, sum } = require("./support.js");
 
 const arithmetic = load("arithmetic");
 const { queue, workers } = figures;
@@ -298,4 +298,16 @@ test("the workers of the text", () => {
     const loop = workers.loop(changed(workers, { way: Number(way) }));
     assert.deepEqual([loop.wait, loop.streams], [wait, streams]);
   }
+});
+
+test("the end of the setting before has its name inside the drawing", () => {
+  for (const width of [320, 600])
+    for (const [now, before] of [[0, 1], [1, 0], [0, 4]]) {
+      const [state, last] = [now, before].map((every) => changed(queue, { every }));
+      const drawing = plain(queue.draw(state, width, undefined, last));
+      const [, x, anchor, text] = drawing.match(/<text x="([\d.]+)"[^>]*anchor="(\w+)">(before[^<]+)/);
+      const long = 7 * text.length;
+      const [left, right] = anchor === "end" ? [x - long, +x] : [+x, +x + long];
+      assert.ok(left > 0 && right < width, `${text} from ${left} to ${right} of ${width}`);
+    }
 });
