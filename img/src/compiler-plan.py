@@ -33,7 +33,12 @@ MORE = {
     "GELU": LAYERS * 4 * 4 * 2 * POSITIONS,
     "norms": LAYERS * (4 * 4 - 2 * 2) * POSITIONS,
 }
-COLORS = {"state, gradients": BLUE, "logits": QUIET, "layers": GREEN, "beyond the sum": ORANGE}
+COLORS = {
+    "state, gradients": BLUE,
+    "logits": QUIET,
+    "layers": GREEN,
+    "beyond the sum": ORANGE,
+}
 
 
 def planned(model: str) -> float:
