@@ -1067,86 +1067,6 @@ def resnet18_fits(batch_size: int = 1024) -> str:
     return f"{peak / 1e9:.1f} GB; {by_card(fits)}"
 
 
-def plan_memory(
-    step: Callable,
-    *args: Any,
-    card: str = "H100",
-    num_gpus: int = 1,
-    donate: Sequence[int] = (),
-    model: str = "",
-) -> Plan:
-    """Return the memory that XLA plans for `step(*args)` on GPUs of a card.
-
-    Nothing runs, and no GPU is needed. `args` are arrays or shapes, divided as
-    their shardings say. `donate` has the numbers of the arguments that the
-    first outputs replace. If the compiler is not installed, the result is the
-    stored plan of `model`. Raises ValueError for an unknown card, a wrong
-    number of GPUs or a sharding for another number, and the errors of
-    `gpu_compiler`.
-    """
-    try:
-        devices = compile_only_devices(card, num_gpus)
-    except ModuleNotFoundError:
-        if not model:
-            raise
-        return stored_plans(model)[card, num_gpus]
-    args = jax.tree.map(lambda array: place(array, devices), args)
-    compiled = (
-        jax.jit(
-            step,
-            donate_argnums=donate,
-            out_shardings=output_shardings(step, args, donate),
-        )
-        .lower(*args)
-        .compile(compiler_options={"xla_gpu_autotune_level": 0})
-    )
-    memory = compiled.memory_analysis()
-    return Plan(
-        card,
-        num_gpus,
-        memory.argument_size_in_bytes,
-        memory.output_size_in_bytes,
-        memory.alias_size_in_bytes,
-        memory.temp_size_in_bytes,
-        memory.generated_code_size_in_bytes or None,
-        text=compiled.as_text(),
-    )
-
-
-def mlp_loss(params: Sequence, X: jax.Array, checkpoint: bool = False) -> jax.Array:
-    """Return the loss of `DeepMLP` with the parameters [(W, b), ...]."""
-    H = X
-
-    def layer(H, p):
-        return jnp.tanh(H @ p[0] + p[1])
-
-    forward = jax.checkpoint(layer) if checkpoint else layer
-    for p in params:
-        H = forward(H, p)
-    return ((H - X) ** 2).mean()
-
-
-def adam_step(loss: Callable) -> Callable:
-    """Return a training step, from (state, *batch) to (new state, loss).
-
-    The state consists of the parameters and of the state of Adam.
-    """
-    optimizer = optax.adam(1e-3)
-
-    def step(state, *batch):
-        params, moments = state
-        value, grads = jax.value_and_grad(loss)(params, *batch)
-        updates, moments = optimizer.update(grads, moments)
-        return (optax.apply_updates(params, updates), moments), value
-
-    return step
-
-
-def adam_state(params: Any) -> tuple:
-    """Return the shapes of the state of `adam_step` for shapes of parameters."""
-    return params, jax.eval_shape(optax.adam(1e-3).init, params)
-
-
 # Defined in chapter_gpus/performance.md (sec_gpu_performance)
 @dataclass
 class Machine:
@@ -4136,6 +4056,87 @@ def resnet18_activations(checkpointing: bool) -> int:
     return nbytes(step_activations(trainer.model, state, image_batch(128)))
 
 
+# Defined in chapter_gpus/compiler-plans.md (sec_gpu_plans)
+def plan_memory(
+    step: Callable,
+    *args: Any,
+    card: str = "H100",
+    num_gpus: int = 1,
+    donate: Sequence[int] = (),
+    model: str = "",
+) -> Plan:
+    """Return the memory that XLA plans for `step(*args)` on GPUs of a card.
+
+    Nothing runs, and no GPU is needed. `args` are arrays or shapes, divided as
+    their shardings say. `donate` has the numbers of the arguments that the
+    first outputs replace. If the compiler is not installed, the result is the
+    stored plan of `model`. Raises ValueError for an unknown card, a wrong
+    number of GPUs or a sharding for another number, and the errors of
+    `gpu_compiler`.
+    """
+    try:
+        devices = compile_only_devices(card, num_gpus)
+    except ModuleNotFoundError:
+        if not model:
+            raise
+        return stored_plans(model)[card, num_gpus]
+    args = jax.tree.map(lambda array: place(array, devices), args)
+    compiled = (
+        jax.jit(
+            step,
+            donate_argnums=donate,
+            out_shardings=output_shardings(step, args, donate),
+        )
+        .lower(*args)
+        .compile(compiler_options={"xla_gpu_autotune_level": 0})
+    )
+    memory = compiled.memory_analysis()
+    return Plan(
+        card,
+        num_gpus,
+        memory.argument_size_in_bytes,
+        memory.output_size_in_bytes,
+        memory.alias_size_in_bytes,
+        memory.temp_size_in_bytes,
+        memory.generated_code_size_in_bytes or None,
+        text=compiled.as_text(),
+    )
+
+
+def mlp_loss(params: Sequence, X: jax.Array, checkpoint: bool = False) -> jax.Array:
+    """Return the loss of `DeepMLP` with the parameters [(W, b), ...]."""
+    H = X
+
+    def layer(H, p):
+        return jnp.tanh(H @ p[0] + p[1])
+
+    forward = jax.checkpoint(layer) if checkpoint else layer
+    for p in params:
+        H = forward(H, p)
+    return ((H - X) ** 2).mean()
+
+
+def adam_step(loss: Callable) -> Callable:
+    """Return a training step, from (state, *batch) to (new state, loss).
+
+    The state consists of the parameters and of the state of Adam.
+    """
+    optimizer = optax.adam(1e-3)
+
+    def step(state, *batch):
+        params, moments = state
+        value, grads = jax.value_and_grad(loss)(params, *batch)
+        updates, moments = optimizer.update(grads, moments)
+        return (optax.apply_updates(params, updates), moments), value
+
+    return step
+
+
+def adam_state(params: Any) -> tuple:
+    """Return the shapes of the state of `adam_step` for shapes of parameters."""
+    return params, jax.eval_shape(optax.adam(1e-3).init, params)
+
+
 # Aliases from config.ini
 def reshape(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.reshape(*args, **kwargs)
@@ -4173,4 +4174,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 3b9dd2e460413be2, with the contents 315addf6c327495e.
+# Generated from 81e27c05b5d18653, with the contents 16d90990a2535844.
