@@ -20,6 +20,7 @@ from pathlib import Path
 GUIDE = Path(__file__).parents[2] / "chapter_gpus" / "quick-guide.md"
 HEADER = "| Task | PyTorch | MXNet | JAX | TensorFlow |"
 SETTINGS = "| Setting | Code |"
+TOOLS = "| Tool | Code |"
 TABS = ("pytorch", "mxnet", "jax", "tensorflow")
 CODE = re.compile(r"`([^`]+)`")
 VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+=\S*")
@@ -92,19 +93,18 @@ def operations(text: str) -> dict[str, list[str]]:
     return {task: row for task, *row in table_rows(text, HEADER)}
 
 
-def settings(text: str, tab: str) -> dict[str, str]:
-    """Return the code of each setting of a framework."""
+def of_tab(text: str, tab: str, header: str) -> dict[str, str]:
+    """Return the rows of the tables with a header in the tabs of a framework."""
     panels = re.findall(rf":begin_tab:`{tab}`\n(.*?):end_tab:", text, re.S)
-    return {
-        name: code for panel in panels for name, code in table_rows(panel, SETTINGS)
-    }
+    return {name: code for panel in panels for name, code in table_rows(panel, header)}
 
 
 def entries(tab: str) -> Iterator[tuple[str, str]]:
-    """Yield each task or setting with each code of its entry for a framework."""
+    """Yield each task, tool or setting with each code of its entry for a framework."""
     text = GUIDE.read_text("utf-8")
     tasks = {task: row[TABS.index(tab)] for task, row in operations(text).items()}
-    for task, entry in (tasks | settings(text, tab)).items():
+    tasks |= of_tab(text, tab, TOOLS) | of_tab(text, tab, SETTINGS)
+    for task, entry in tasks.items():
         for code in CODE.findall(entry):
             yield task, code
 

@@ -14,7 +14,17 @@ import sys
 from pathlib import Path
 
 import pytest
-from guide_snippets import CODE, GUIDE, VARIABLE, entries, operations, settings
+from guide_snippets import (
+    CODE,
+    GUIDE,
+    SETTINGS,
+    TABS,
+    TOOLS,
+    VARIABLE,
+    entries,
+    of_tab,
+    operations,
+)
 
 SNIPPETS = Path(__file__).with_name("guide_snippets.py")
 NEEDS_GPU = {
@@ -41,8 +51,16 @@ def test_each_task_has_an_entry_for_each_framework():
     assert {len(row) for row in tasks.values()} == {4}
 
 
+def test_each_tool_has_an_entry_for_each_framework():
+    text = GUIDE.read_text("utf-8")
+    tools = [of_tab(text, tab, TOOLS) for tab in TABS]
+    assert len(tools[0]) > 8
+    assert [list(found) for found in tools] == [list(tools[0])] * len(TABS)
+    assert all(all(found.values()) for found in tools)
+
+
 def test_settings_have_code(fw):
-    found = settings(GUIDE.read_text("utf-8"), fw.tab)
+    found = of_tab(GUIDE.read_text("utf-8"), fw.tab, SETTINGS)
     assert len(found) > 2
     assert {name for name, code in found.items() if not CODE.fullmatch(code)} == set()
 
