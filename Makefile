@@ -165,7 +165,7 @@ help:  ## this list
 	@echo 'ALL      1 for all tests of a part, in place of those of make test'
 	@echo 'ROUNDS   turns of each loop or kernel in a bench, 7 if not given; steps in bench-scaling'
 	@echo 'GPUS     1 to train on a GPU in bench-trainer; how many in bench-scaling'
-	@echo 'UPGRADE  packages whose newest releases lock takes, or 1 for all; without it, pins stay'
+	@echo 'UPGRADE  packages or tabs whose newest releases lock takes, or 1 for all; without it, pins stay'
 	@echo 'PORT     where to serve, 8000 if not given, or 8888 for lab'
 	@echo 'ORIGIN   the https address that a proxy gives this port, such as https://host/path: live, lab'
 

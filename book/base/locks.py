@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from book.base import environments
+from book.base import environments, mentions
 from book.base.environments import PYTHON_VERSION
 from book.base.errors import BookError, choices
 from book.base.paths import ROOT
@@ -33,18 +33,28 @@ def lock(upgrade: Sequence[str] = (), root: Path = ROOT) -> list[Path]:
     """Make each `environments/NAME.txt` from pyproject.toml, for all systems.
 
     Pins that still fit stay, but for the packages `upgrade`: these, or all if it names
-    `1`, become the newest releases that pyproject.toml allows.
+    `1`, become the newest releases that pyproject.toml allows. The name of a tab stands
+    for all packages that its extra and its groups name. Texts that name a changed
+    pin are written anew, too, or shown as lines to read.
     A tab's environment has the extra of this name, the group `run`, and the group
     `run-TAB` if there is one. The environment `plans` is that of JAX with the group
     `plans`; those of readers have the extras of several tabs.
     """
     _check_names(upgrade, root)
     newer = ["--upgrade"] if "1" in upgrade else []
-    newer += [f"--upgrade-package={name}" for name in upgrade if name != "1"]
-    return [
-        _compile(root / f"environments/{name}.txt", [*sources, *newer])
-        for name, sources in sorted(_sources(root).items())
-    ]
+    newer += [f"--upgrade-package={name}" for name in _packages(upgrade, root)]
+    sources = sorted(_sources(root).items())
+    targets = [root / f"environments/{name}.txt" for name, _ in sources]
+    before = mentions.versions(targets)
+    try:
+        for target, (_, arguments) in zip(targets, sources, strict=True):
+            _compile(target, [*arguments, *newer])
+    finally:  # a list that cannot be resolved stays, but those before it are new
+        changed = mentions.changes(before, mentions.versions(targets))
+        texts = mentions.renew(changed, root)
+    for place in mentions.places(changed, root):
+        report(f"read: is this still true? {place}")
+    return targets + texts
 
 
 def _sources(root: Path) -> dict[str, list[str]]:
@@ -71,11 +81,27 @@ def _sources(root: Path) -> dict[str, list[str]]:
     return groups
 
 
+def _packages(upgrade: Sequence[str], root: Path) -> list[str]:
+    """Return the packages that these names of packages and tabs stand for."""
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
+    extras = project["project"]["optional-dependencies"]
+    groups = {"plans": [], **project["dependency-groups"]}
+    names = dict.fromkeys(n for n in upgrade if n != "1" and n not in extras)
+    for tab in (name for name in extras if name in upgrade):
+        asked = [*extras[tab], *groups.get(f"run-{tab}", [])]
+        if tab == "jax":  # its compiler for GPUs, which has a list of its own
+            asked += groups["plans"]
+        names |= dict.fromkeys(mentions.package(each) for each in asked)
+    return list(names)
+
+
 def _check_names(upgrade: Sequence[str], root: Path) -> None:
-    """Raise a `BookError` if no list pins one of the packages."""
+    """Raise a `BookError` if a name is neither a tab nor a package of a list."""
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
     lists = [file.stem for file in (root / "environments").glob("*.txt")]
     pins = (pin for name in lists for pin in environments.pins(name, root))
-    known = {"1"} | {pin.partition("==")[0] for pin in pins}
+    known = {"1", *project["project"]["optional-dependencies"]}
+    known |= {mentions.package(pin) for pin in pins}
     for name in upgrade:
         if name not in known:
             nearest = choices(name, known, "UPGRADE=1 takes all")

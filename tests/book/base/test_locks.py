@@ -10,8 +10,8 @@ from book.base.errors import BookError
 
 PROJECT = """\
 [project.optional-dependencies]
-jax = ["jax"]
-pytorch = ["torch"]
+jax = ["jax>=1,<2; os_name == 'a'"]
+pytorch = ["torch[b]"]
 [dependency-groups]
 run = ["ipykernel"]
 run-jax = ["a-compiler"]
@@ -80,6 +80,16 @@ def test_a_wheel_of_this_machine_does_not_count(
         ((), []),
         (("a",), ["--upgrade-package=a"]),
         (("1",), ["--upgrade"]),
+        (("pytorch",), ["--upgrade-package=torch"]),
+        (
+            ("a", "jax"),
+            [
+                "--upgrade-package=a",
+                "--upgrade-package=jax",
+                "--upgrade-package=a-compiler",
+                "--upgrade-package=jax-cuda12-plugin",
+            ],
+        ),
     ],
 )
 def test_pins_stay_unless_an_upgrade_is_asked_for(
@@ -88,6 +98,23 @@ def test_pins_stay_unless_an_upgrade_is_asked_for(
     locks.lock(upgrade, project)
     for call in uv.calls():
         assert [w for w in call.split() if w.startswith("--upgrade")] == options
+
+
+def test_texts_name_the_new_versions(
+    project: Path, uv: Uv, capfd: pytest.CaptureFixture[str]
+):
+    readme, chapter = project / "README.md", project / "chapter_gpus/a.md"
+    chapter.parent.mkdir()
+    readme.write_text("`pip install a==1`\n")
+    chapter.write_text("A 1 has a fault.\n")
+    program = uv.log.with_name("uv")
+    lists = f"{project}/environments/*.txt.new"
+    program.write_text(f"#!/bin/sh\nsed -i s/^a==1/a==2/ {lists}\n")
+    assert locks.lock(["a"], project)[-1] == readme
+    assert readme.read_text() == "`pip install a==2`\n"
+    assert chapter.read_text() == "A 1 has a fault.\n"
+    shown = "read: is this still true? chapter_gpus/a.md:1: A 1 has a fault."
+    assert capfd.readouterr().err.splitlines()[-1].endswith(shown)
 
 
 def test_a_misspelt_package_is_named_before_anything_changes(project: Path, uv: Uv):
