@@ -11,7 +11,6 @@ import ctypes
 import functools
 import importlib.util
 import json
-import math
 import os
 import pickle
 import platform
@@ -26,9 +25,7 @@ import threading
 import warnings
 from collections import Counter, defaultdict, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import metadata
 from math import prod
 from numbers import Integral
@@ -41,7 +38,7 @@ import numpy as onp
 import tensorflow as tf
 from tensorflow.python.eager import context as eager_context
 
-from d2l import figures, launcher, plots, report
+from d2l import launcher, plots, report
 from d2l.fashion_mnist import load_fashion_mnist
 from d2l.launcher import free_ports
 from d2l.plots import (
@@ -153,6 +150,16 @@ __all__ = [
     "usable_memory", "use_svg_display", "verdict", "visible_gpus", "wave_efficiency",
     "worker_rank"
 ]
+from d2l.common import (  # noqa: F401, I001
+    Block, GPULimits, LanguageModel, Machine, Operation, Request, StepMemory,
+    ThreadPoolExecutor, Traffic, add_to_class, bus_bandwidth, by_card, check_heads,
+    check_requests, check_room, complete_checkpoints, dataclass, draft_checkpoint,
+    faster_device, figure, figures, gpu_limits, gpu_step_time, in_background,
+    largest_batch, latest_checkpoint, math, occupancy, pipeline_order, pipeline_times,
+    product_times, queue_times, residual_blocks, resnet18_seconds, resnet18_waves,
+    ring_time, scaling_efficiency, schedule_buckets, serve, step_needs, verdict,
+    wait_for_disk, wave_efficiency
+)
 # fmt: on
 d2l = sys.modules[__name__]
 #################   WARNING   ################
@@ -248,61 +255,6 @@ def try_all_gpus() -> list[Device]:
     return [gpu(i) for i in range(num_gpus())] or [cpu()]
 
 
-def product_times(
-    n: int,
-    itemsize: int = 4,
-    cpu_rate: float = 7.168e12,
-    gpu_rate: float = 66.9e12,
-    link_bandwidth: float = 64e9,
-    memory_bandwidth: float = 3.35e12,
-    copy_latency: float = 10e-6,
-    launch_time: float = 14e-6,
-    num_products: int = 1,
-) -> tuple[float, float, float]:
-    """Return the seconds on the CPU, in the copies, and on the GPU.
-
-    Rates are in FLOP/s, bandwidths in B/s. Raises ValueError if a size, a rate or
-    a bandwidth is not positive, or if another argument is negative.
-    """
-    if min(n, itemsize, cpu_rate, gpu_rate, link_bandwidth, memory_bandwidth) <= 0:
-        raise ValueError("sizes, rates and bandwidths must be positive")
-    if min(copy_latency, launch_time, num_products) < 0:
-        raise ValueError("times and the number of products must not be negative")
-    operations, size = 2 * n**3, 3 * n**2 * itemsize
-    cpu = num_products * operations / cpu_rate
-    copies = 3 * copy_latency + size / link_bandwidth
-    product = max(operations / gpu_rate, size / memory_bandwidth)
-    return cpu, copies, num_products * (product + launch_time)
-
-
-def gpu_step_time(
-    calls: float,
-    flops: float,
-    nbytes: float,
-    host: float = 0.0,
-    num_copies: int = 2,
-    copy_latency: float = 10e-6,
-    gpu_rate: float = 66.9e12,
-    memory_bandwidth: float = 3.35e12,
-) -> float:
-    """Return the seconds of a training step on a GPU, predicted without one.
-
-    The step starts `num_copies` copies, and then takes as long as its calls, its
-    arithmetic, its bytes or its host, whichever takes longest. `calls` and `host`
-    are in seconds, the rate in FLOP/s, the bandwidth in B/s.
-    """
-    return num_copies * copy_latency + max(
-        calls, host, flops / gpu_rate, nbytes / memory_bandwidth
-    )
-
-
-def faster_device(cpu: float, gpu: float, margin: float = 2.0) -> str:
-    """Return which of two times wins by more than a factor, or that neither does."""
-    if max(cpu, gpu) <= margin * min(cpu, gpu):
-        return "too close to call"
-    return "the GPU wins" if gpu < cpu else "the CPU wins"
-
-
 def resnet18_speedup(batch_size: int, cpu_rate: float = 7.168e12) -> str:
     """Return how many times as fast as a CPU three cards take a step."""
     operations = resnet18_operations(batch_size)
@@ -367,34 +319,6 @@ def time_call(function: Callable, *args: Any, repeats: int = 5) -> float:
     return min(times[1:])
 
 
-def queue_times(
-    num_steps: int,
-    fetch_every: int,
-    host_time: float,
-    device_time: float,
-    fetch_time: float,
-) -> tuple:
-    """Return the times of host work, waits and device work, and the end time.
-
-    The first three are lists of (start, end), in seconds. If `fetch_every` is 0,
-    nothing is fetched. Raises ValueError if an argument is negative.
-    """
-    if min(num_steps, fetch_every, host_time, device_time, fetch_time) < 0:
-        raise ValueError("the counts and the times of a queue must not be negative")
-    host, waits, device = [], [], []
-    now, free = 0.0, 0.0  # when the host and the device are free again
-    for step in range(1, num_steps + 1):
-        host.append((now, now + host_time))
-        now += host_time
-        device.append((max(now, free), max(now, free) + device_time))
-        free = device[-1][1]
-        if fetch_every and step % fetch_every == 0:
-            waits.append((now, free))
-            host.append((free, free + fetch_time))
-            now = free + fetch_time
-    return host, waits, device, max(now, free)
-
-
 def fit_copy(sizes: Sequence, times: Sequence) -> tuple[float, float]:
     """Return the latency in seconds and the bandwidth in B/s of measured copies.
 
@@ -404,16 +328,6 @@ def fit_copy(sizes: Sequence, times: Sequence) -> tuple[float, float]:
     weights = 1 / np.asarray(times)
     slope, latency = np.polyfit(sizes, times, 1, w=weights)
     return float(latency), float(1 / slope)
-
-
-def in_background(batches: Iterable) -> Iterator:
-    """Yield the minibatches, while another thread gets the next one."""
-    source, end = iter(batches), object()
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        waiting = thread.submit(next, source, end)
-        while (batch := waiting.result()) is not end:
-            waiting = thread.submit(next, source, end)
-            yield batch
 
 
 def resnet18_copy(latency: float = 10e-6) -> str:
@@ -1030,45 +944,6 @@ def resnet18_roles() -> str:
 
 
 # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
-class Block:
-    """A block of memory; each piece is cut from the first gap that fits."""
-
-    def __init__(self, size: int):
-        self.size = size
-        self.pieces: dict[str, tuple[int, int]] = {}  # name: (start, end)
-
-    def gaps(self) -> list[tuple[int, int]]:
-        """Return the free parts as pairs of a start and an end."""
-        taken = sorted(self.pieces.values())
-        starts = [0, *(end for _, end in taken)]
-        ends = [*(start for start, _ in taken), self.size]
-        return [(a, b) for a, b in zip(starts, ends) if a < b]
-
-    def allocate(self, name: str, size: int) -> bool:
-        """Cut a piece if there is a gap for it; return whether there was."""
-        for start, end in self.gaps():
-            if end - start >= size:
-                self.pieces[name] = start, start + size
-                return True
-        return False
-
-    def free(self, name: str) -> None:
-        """Give a piece back."""
-        del self.pieces[name]
-
-
-def largest_batch(fits: Callable, batch_size: int) -> int:
-    """Return the first of batch_size, batch_size // 2, ... that fits, or 0.
-
-    Raises ValueError if `batch_size` is not a whole number or is negative.
-    """
-    if not isinstance(batch_size, int) or batch_size < 0:
-        raise ValueError(f"batch_size must be 0, 1, 2, ..., not {batch_size!r}")
-    while batch_size and not fits(batch_size):
-        batch_size //= 2
-    return batch_size
-
-
 class Recompute(tf.keras.layers.Layer):
     """Computes `block`, a layer of one input, and again in the backward pass.
 
@@ -1168,78 +1043,6 @@ def resnet18_fits(batch_size: int = 1024) -> str:
 
 
 # Defined in chapter_gpus/performance.md (sec_gpu_performance)
-@dataclass
-class Machine:
-    """The peaks of a device, measured or from a data sheet.
-
-    `rates` are FLOP/s of matrix products by type, such as 'float32'.
-    `bandwidth` is that of its memory in B/s, and `overhead` is the host's time
-    per operation in seconds. `spread` is the largest relative difference
-    between a median measurement and a peak. `functions` are the values of
-    special functions, such as `tanh`, per second, and `reading` is the bandwidth
-    at which a product with a vector reads its matrix; 0 means unknown.
-    """
-
-    name: str
-    rates: dict[str, float]
-    bandwidth: float
-    overhead: float = 0.0
-    spread: float = 0.0
-    functions: float = 0.0
-    reading: float = 0.0
-
-    def bound(
-        self,
-        flops: float,
-        nbytes: float,
-        dtype: str = "float32",
-        launches: int = 1,
-        functions: float = 0,
-    ) -> float:
-        """Return the seconds that work takes at least.
-
-        Raises ValueError if there are FLOPs of a type that has no rate.
-        """
-        if flops and dtype not in self.rates:
-            raise ValueError(
-                f"{self.name} has no rate for {dtype}; it has rates for "
-                f"{', '.join(self.rates)}"
-            )
-        return max(
-            flops / self.rates[dtype] if flops else 0,
-            functions / self.functions if self.functions else 0,
-            nbytes / self.bandwidth,
-            launches * self.overhead,
-        )
-
-    def predict(self, operations: Iterable) -> float:
-        """Return the sum of the bounds of several operations, in seconds."""
-        return sum(self.bound(op.flops, op.nbytes, op.dtype) for op in operations)
-
-    def ridge(self, dtype: str = "float32") -> float:
-        """Return the FLOPs per byte above which arithmetic is the limit."""
-        return self.rates[dtype] / self.bandwidth
-
-    def __str__(self) -> str:
-        rates = ", ".join(
-            f"{name} {rate / 1e9:,.3g}" for name, rate in self.rates.items()
-        )
-        known = [
-            f"{self.functions / 1e9:,.3g} billion functions per second; "
-            if self.functions
-            else "",
-            f"matrices are read at {self.reading / 1e9:,.3g} GB/s; "
-            if self.reading
-            else "",
-        ]
-        return (
-            f"{self.name}: products in GFLOP/s: {rates}; "
-            f"memory {self.bandwidth / 1e9:,.3g} GB/s; "
-            f"{1e6 * self.overhead:.1f} µs per operation; {''.join(known)}"
-            f"spread {100 * self.spread:.0f} percent"
-        )
-
-
 def run_on(device: str, function: Callable, *args: Any) -> Any:
     """Return `function(*args)`, computed on a device."""
     with tf.device(device):
@@ -1371,8 +1174,6 @@ def resnet18_intensity() -> str:
 
 
 # Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
-Operation = namedtuple("Operation", "name flops nbytes dtype")
-
 Trainer.compiled = Setting(
     "compiled", False, "Whether XLA compiles the steps", "True or False", is_switch
 )
@@ -1389,29 +1190,6 @@ def resnet18_calls() -> str:
 
 
 # Defined in chapter_gpus/faster-training.md (sec_gpu_faster)
-def step_needs(
-    machine: Machine, operations: Sequence, waiting: float = 0.0
-) -> dict[str, float]:
-    """Return the seconds that a step needs at least, by resource.
-
-    `waiting` are the seconds in which the step waits for its input. FLOPs of a
-    type that has no rate, such as whole numbers, count with that of 'float32'.
-    """
-    rates = [machine.rates.get(op.dtype, machine.rates["float32"]) for op in operations]
-    return {
-        "input": waiting,
-        "launches": len(operations) * machine.overhead,
-        "bytes": sum(op.nbytes for op in operations) / machine.bandwidth,
-        "FLOPs": sum(op.flops / rate for op, rate in zip(operations, rates)),
-    }
-
-
-def verdict(machine: Machine, operations: Sequence, waiting: float = 0.0) -> str:
-    """Return the resource of which a step needs the most seconds."""
-    needs = step_needs(machine, operations, waiting)
-    return max(needs, key=needs.__getitem__)
-
-
 def plane_events(plane: Any, number: int) -> Iterator[dict]:
     """Yield the events of a host or device, for Perfetto; times in µs."""
     for line in plane.lines:
@@ -1555,32 +1333,6 @@ def run_kernel(kernel: Any, grid: Any, threads: Any, *args: Any) -> None:
         kernel[grid, threads](*args)
 
 
-GPULimits = namedtuple(
-    "GPULimits", "capability processors warps blocks shared bandwidth"
-)
-
-
-def gpu_limits(card: str) -> GPULimits:
-    """Return the limits of the SMs of a card, and its bandwidth in B/s."""
-    data = card_data(card)
-    return GPULimits(
-        round(10 * data["capability"]),
-        int(data["cores"]),
-        int(data["threads"]) // 32,
-        int(data["blocks"]),
-        int(data["shared"]),
-        1e9 * data["bandwidth"],
-    )
-
-
-def wave_efficiency(programs: int, processors: int) -> float:
-    """Return the share of the processors that is busy, one program on each."""
-    return programs / (processors * -(-programs // processors))
-
-
-Traffic = namedtuple("Traffic", "loaded stored sectors different")
-
-
 class WatchedArray:
     """An array for Numba's simulator that records the accesses of warps.
 
@@ -1646,39 +1398,7 @@ def count_traffic(kernel: Any, grid: Any, threads: Any, *args: Any) -> Traffic:
     return Traffic(loaded, stored, sectors, different)
 
 
-def resnet18_waves(batch_size: int = 128) -> str:
-    """Return the busy share of the SMs of three cards in the last convolutions."""
-    programs = -(-batch_size * 3 * 3 // 128) * (512 // 128)
-
-    def busy(card):
-        processors = int(card_data(card)["cores"])
-        return f"{100 * wave_efficiency(programs, processors):.0f}%"
-
-    return f"{programs} programs; {by_card(busy)}"
-
-
 # Defined in chapter_gpus/tiles.md (sec_gpu_tiles)
-def occupancy(
-    limits: GPULimits, num_warps: int, registers: int, shared: int = 0, columns: int = 0
-) -> float:
-    """Return the share of the warps of an SM that is in use, from 0 to 1.
-
-    A block has `num_warps` warps, `shared` bytes of shared memory and `columns`
-    of the 512 columns of tensor memory, and each of its threads has `registers`.
-    """
-    per_warp = -(-32 * registers // 256) * 256
-    reserved = 1024 if limits.capability >= 80 else 0
-    blocks = min(
-        4 * (16384 // per_warp) // num_warps,
-        limits.shared // max(shared + reserved, 1),
-        limits.warps // num_warps,
-        limits.blocks,
-    )
-    if columns:
-        blocks = min(blocks, 512 // columns)
-    return blocks * num_warps / limits.warps
-
-
 def resnet18_products() -> str:
     """Return the share of products in a step: of operations and of bytes."""
     operations = resnet18_operations()
@@ -1691,28 +1411,6 @@ def resnet18_products() -> str:
 
 
 # Defined in chapter_gpus/inference.md (sec_gpu_inference)
-def check_heads(width: int, heads: int, kv_heads: int) -> None:
-    """Raise ValueError if the heads do not divide the width, or each other."""
-    if min(width, heads, kv_heads) < 1 or width % heads or heads % kv_heads:
-        raise ValueError(
-            f"{heads} heads have to divide the width {width}, and "
-            f"{kv_heads} heads of keys and values the {heads} heads"
-        )
-
-
-def check_room(tokens: Any, cache: list, start: int, axis: int = 2) -> None:
-    """Raise ValueError if tokens from the position `start` on exceed the cache."""
-    end, room = start + tokens.shape[1], cache[0].shape[axis]
-    if start < 0 or end > room:
-        raise ValueError(
-            f"the tokens take the positions {start} to {end - 1}, and "
-            f"the cache has room for {room}"
-        )
-
-
-LanguageModel = namedtuple("LanguageModel", "layers width heads kv_heads weights")
-
-
 def make_language_model(
     layers: int, width: int, heads: int, kv_heads: int, vocabulary: int = 8192
 ) -> LanguageModel:
@@ -1833,80 +1531,6 @@ def generate(model: LanguageModel, prompt: Any, count: int) -> list:
     return tokens
 
 
-Request = namedtuple("Request", "arrival prompt length")
-
-
-def check_requests(
-    requests: Sequence, places: int, budget: float, pages: float
-) -> None:
-    """Raise ValueError if `serve` cannot finish these requests."""
-    if min(places, budget) < 1:
-        raise ValueError(f"places and budget are at least 1, not {places} and {budget}")
-    for i, (arrival, prompt, length) in enumerate(requests):
-        if min(prompt, length) < 1:
-            raise ValueError(
-                f"request {i} has {prompt} tokens and wants {length}, "
-                "but both are at least 1"
-            )
-        if prompt + length - 1 > 16 * pages:
-            raise ValueError(f"request {i} does not fit into {pages} pages")
-        if i and not arrival >= requests[i - 1][0]:
-            raise ValueError(f"request {i} arrives before the one in front of it")
-
-
-def serve(
-    requests: Sequence,
-    places: int,
-    continuous: bool = True,
-    step_time: Callable = lambda new, cached: 1,
-    budget: float = math.inf,
-    pages: float = math.inf,
-) -> list:
-    """Return for each request the times at which it gets its tokens.
-
-    A step computes `new` tokens, at most `budget`, after `cached` ones. If the caches
-    outgrow their `pages` of 16 tokens, the last request gives its own back and computes
-    them again later. Raises ValueError for requests that cannot be served.
-    """
-    check_requests(requests, places, budget, pages)
-    waiting = list(range(len(requests)))
-    running: list = []
-    times: list = [[] for _ in requests]
-    cached, now = [0] * len(requests), 0
-
-    def context(i):
-        return requests[i].prompt + len(times[i])  # tokens before the next one
-
-    def used(chosen):
-        return sum(-(-context(i) // 16) for i in chosen)
-
-    while waiting or running:
-        if not running:
-            now = max(now, requests[waiting[0]].arrival)
-        while used(running) > pages:
-            waiting.insert(0, running.pop())  # preemption
-            cached[waiting[0]] = 0
-        if continuous or not running:
-            while (
-                waiting
-                and requests[waiting[0]].arrival <= now
-                and len(running) < places
-                and used(running + waiting[:1]) <= pages
-            ):
-                running.append(waiting.pop(0))
-        left, new = budget, {}
-        for i in running:
-            new[i] = min(context(i) - cached[i], left)
-            left -= new[i]
-        now += step_time(sum(new.values()), sum(cached[i] for i in running))
-        for i in running:
-            cached[i] += new[i]
-            if cached[i] == context(i):
-                times[i].append(now)
-        running = [i for i in running if len(times[i]) < requests[i].length]
-    return times
-
-
 def resnet18_images(batch_size: int) -> str:
     """Return the images per second that three cards classify at most."""
     operations = resnet18_operations(batch_size, train=False)
@@ -1972,34 +1596,6 @@ def ring_all_reduce(arrays: list, devices: Sequence) -> tuple:
             pieces[i][mine] = new  # after n - 1 rounds, it is complete
     sums = [run_on(device, tf.concat, own, 0) for own, device in zip(pieces, devices)]
     return [tf.reshape(x, shape) for x in sums], traffic
-
-
-def bus_bandwidth(nbytes: float, seconds: float, n: int) -> float:
-    """Return the bus bandwidth in B/s of an all-reduce over `n` devices."""
-    return 2 * (n - 1) / n * nbytes / seconds
-
-
-def ring_time(nbytes: float, n: int, latency: float, bandwidth: float) -> float:
-    """Return the seconds that a ring of `n` devices needs to add up arrays.
-
-    `latency` (s) and `bandwidth` (B/s) are those of a message to a neighbor.
-    """
-    return 2 * (n - 1) * (latency + nbytes / n / bandwidth)
-
-
-def schedule_buckets(
-    ready: list, sizes: list, latency: float, bandwidth: float
-) -> list[tuple[float, float]]:
-    """Return when the sending of each bucket begins and ends, in seconds.
-
-    `ready` are the times at which the buckets of `sizes` bytes are full.
-    """
-    spans, free = list[tuple[float, float]](), 0.0
-    for moment, size in zip(ready, sizes):
-        begin = max(moment, free)
-        free = begin + latency + size / bandwidth
-        spans.append((begin, free))
-    return spans
 
 
 # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
@@ -2180,75 +1776,6 @@ class Ranks:
             if isinstance(inner, tf.keras.optimizers.Optimizer):
                 optim.build(layer.trainable_variables)
                 inner._all_reduce_sum_gradients = lambda pairs: pairs
-
-
-def scaling_efficiency(
-    step: float,
-    nbytes: float,
-    n: int,
-    latency: float,
-    bandwidth: float,
-    hidden: float = 0.0,
-) -> float:
-    """Return the efficiency of data parallelism on `n` devices, from 0 to 1.
-
-    A step on one device's share takes `step` seconds, and `nbytes` bytes of
-    gradients are added up in a ring with `latency` (s) and `bandwidth` (B/s).
-    `hidden` is the part of the communication that overlaps with the step.
-    """
-    return step / (step + (1 - hidden) * ring_time(nbytes, n, latency, bandwidth))
-
-
-# Defined in chapter_gpus/model-parallelism.md (sec_model_parallelism)
-def pipeline_order(
-    schedule: str, stage: int, num_stages: int, num_microbatches: int
-) -> list[tuple[str, int]]:
-    """Return the work of a stage, as pairs of a name and a microbatch's number.
-
-    The names are 'forward' and 'backward'. `schedule` is 'GPipe' or '1F1B'.
-    """
-    ahead = num_microbatches if schedule == "GPipe" else num_stages - stage
-    order = [("forward", i) for i in range(min(ahead, num_microbatches))]
-    for i in range(num_microbatches):
-        order.append(("backward", i))
-        if ahead + i < num_microbatches:
-            order.append(("forward", ahead + i))
-    return order
-
-
-def pipeline_times(
-    schedule: str,
-    num_stages: int,
-    num_microbatches: int,
-    forward: float = 1,
-    backward: float = 2,
-) -> list[list[tuple]]:
-    """Return the work of each stage as (name, start, duration).
-
-    Work starts when its stage is free and what it needs has arrived.
-    """
-    todo = [
-        pipeline_order(schedule, s, num_stages, num_microbatches)
-        for s in range(num_stages)
-    ]
-    times: list[list[tuple]] = [[] for _ in todo]
-    ends: dict[tuple, float] = {}
-    while any(todo):
-        # each stage does all that it can, in its order
-        for s, queue in enumerate(todo):
-            while queue:
-                name, i = queue[0]
-                before = s - 1 if name == "forward" else s + 1
-                if 0 <= before < num_stages and (name, i, before) not in ends:
-                    break
-                free = times[s][-1][1] + times[s][-1][2] if times[s] else 0
-                start = max(free, ends.get((name, i, before), 0))
-                times[s].append(
-                    (name, start, forward if name == "forward" else backward)
-                )
-                ends[name, i, s] = start + times[s][-1][2]
-                queue.pop(0)
-    return times
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
@@ -2441,43 +1968,6 @@ class ResumableLoader:
             run.save_if_due()
 
 
-def complete_checkpoints(folder: str | Path) -> list[Path]:
-    """Return the complete checkpoints in a folder, from the oldest to the newest."""
-    paths = [
-        path
-        for path in Path(folder).glob("step-*")
-        if path.is_dir() and re.fullmatch(r"step-\d+(\.old)?", path.name)
-    ]
-    return sorted(
-        path for path in paths if path.suffix == "" or path.with_suffix("") not in paths
-    )
-
-
-def latest_checkpoint(folder: str | Path) -> Path | None:
-    """Return the newest complete checkpoint in a folder, or None."""
-    return max(complete_checkpoints(folder), default=None)
-
-
-def draft_checkpoint(folder: str | Path, step: int) -> Path:
-    """Return the path of an empty draft; delete the rest of failed saves."""
-    for old in {*Path(folder).glob("step-*")} - {*complete_checkpoints(folder)}:
-        # The reader may keep a copy, such as step-00000008.best.
-        if re.fullmatch(r"step-\d+\.(draft|old)", old.name):
-            shutil.rmtree(old, ignore_errors=True)
-    draft = Path(folder, f"step-{step:08}.draft")
-    draft.mkdir(parents=True)
-    return draft
-
-
-def wait_for_disk(path: Path) -> None:
-    """Wait until a file, or the list of names in a folder, is on the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
     """Give a complete draft its final name, and return it.
 
@@ -2543,16 +2033,6 @@ def require_gpu(i: int = 0) -> Any:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
-def add_to_class(Class: type) -> Callable:
-    """Return a decorator that makes a function a method of `Class`."""
-
-    def register(method):
-        setattr(Class, method.__name__, method)
-        return method
-
-    return register
-
-
 Trainer.max_epochs = Setting(
     "max_epochs",
     1,
@@ -3016,14 +2496,6 @@ class LinearRegression(Module):
         return self.get_weights()[0], self.get_weights()[1]
 
 
-def figure(name: str, **settings: Any) -> figures.Figure:
-    """Return an interactive figure of the book, with these settings.
-
-    Raises ValueError if the book has no figure called `name`.
-    """
-    return figures.Figure(name, **settings)
-
-
 def show_images(images, num_rows, num_cols, titles=None, scale=1.5):
     """Show images in rows and columns, and return their axes.
 
@@ -3310,11 +2782,6 @@ def list_operations(function: Callable, *args: Any) -> list[Operation]:
     NotImplementedError for a loop in the graph.
     """
     return list(graph_operations(trace(function, *args)))
-
-
-StepMemory = namedtuple(
-    "StepMemory", "weights gradients optimizer activations batch peak"
-)
 
 
 def predict_memory(
@@ -3824,18 +3291,6 @@ def restart_loader(run: Checkpoints, progress: dict[str, Any]) -> None:
 
 
 # Defined in chapter_gpus/one-model.md (sec_gpu_one_model)
-def residual_blocks(block: Callable) -> list:
-    """Return the eight blocks of ResNet-18.
-
-    `block` makes one of its channels, whether a convolution of a single pixel is
-    beside it, and its strides.
-    """
-    return [
-        block(64 * 2 ** (i // 2), i in (2, 4, 6), 1 + (i in (2, 4, 6)))
-        for i in range(8)
-    ]
-
-
 class Residual(tf.keras.layers.Layer):
     """Two convolutions, and their input added to their output."""
 
@@ -3923,13 +3378,6 @@ def card_machine(card: str, bits: int = 32, usual: bool = False) -> Machine:
     )
 
 
-def resnet18_seconds(machine: Machine, operations: Iterable, bits: int = 32) -> float:
-    """Return the seconds of operations, counted in 32 bits, if values have `bits`."""
-    return machine.predict(
-        op._replace(nbytes=op.nbytes * bits / 32, dtype="float32") for op in operations
-    )
-
-
 def resnet18_bound(card: str, bits: int = 32) -> float:
     """Return the seconds that the products of a step take at least."""
     machine = card_machine(card, bits)
@@ -3942,11 +3390,6 @@ def resnet18_expected(card: str, bits: int = 32) -> float:
     """Return the seconds of a step whose operations are called one by one."""
     machine = card_machine(card, bits, usual=True)
     return resnet18_seconds(machine, resnet18_operations(), bits)
-
-
-def by_card(answer: Callable) -> str:
-    """Return the answers of a function of a card, for three cards."""
-    return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
 
 
 @functools.cache
@@ -3974,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from c86b31843b265ece, with the contents 5320502de91ce82b.
+# Generated from 976dc2d58d5295f2, with the contents 719ed6d0ebfe1b45.

@@ -1,6 +1,7 @@
 """Builds the module of a tab: its saved statements, in order, and their imports.
 
-A statement that others need while the library is imported is placed before them.
+A statement that others need while the library is imported is placed before them. What
+is the same in all tabs is in a module of its own, which those of the tabs import.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import itertools
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from d2lbook import library as stock
@@ -25,6 +27,7 @@ from book.library.saved import (
     SavedStatement,
     TabCell,
     edited,
+    library_tabs,
     saved_statements,
     shown_statements,
     tab_cells,
@@ -41,6 +44,43 @@ def build_module(book: Book, tab: str, header: str) -> str:
 
     Raises a `BookError` for a mistake in a saved statement or an alias.
     """
+    return _source(header, _library(book, tab), common_names(book), public_names(book))
+
+
+def build_common(book: Book, header: str) -> str:
+    """Return the source of the module that the libraries of all tabs import."""
+    library, names = _library(book, library_tabs(book)[0]), common_names(book)
+    blocks = [block for block in library.blocks if block.names & names]
+    imports = library.imports_of(blocks)
+    lines = [header, "from __future__ import annotations"]
+    return "\n".join([*lines, *library.import_lines(imports), *_body(blocks, imports)])
+
+
+class _Library(NamedTuple):
+    """The statements of a tab's library in order, their names, and its imports."""
+
+    blocks: list[SavedStatement]
+    owners: dict[str, SavedStatement]
+    imports: dict[str, list[CellImport]]
+
+    def imports_of(self, blocks: Iterable[SavedStatement]) -> set[str]:
+        """Return the names that these statements use and that cells import."""
+        used = {use.name for block in blocks for use in block.uses}
+        return used & self.imports.keys() - self.owners.keys()
+
+    def import_lines(self, names: Iterable[str]) -> Iterator[str]:
+        """Yield the lines that import these names."""
+        for name in sorted(names):
+            yield from _import_lines(name, self.imports[name])
+
+    def targets(self, name: str) -> set[str]:
+        """Return the objects that a name of the library refers to if it is imported."""
+        return {entry.target for entry in self.imports.get(name, ())}
+
+
+@functools.lru_cache(maxsize=8)
+def _library(book: Book, tab: str) -> _Library:
+    """Return the library of a tab, with what others have, too."""
     cells = list(tab_cells(book, tab))
     imports = _collect_imports(cells)
     saved = merge(block for cell in cells for block in saved_statements(cell))
@@ -48,8 +88,68 @@ def build_module(book: Book, tab: str, header: str) -> str:
     owners = _owners(blocks)
     for block in blocks:
         _check_names(block, owners, imports)
-    blocks = _sort_for_import(blocks, owners)
-    return _source(header, blocks, owners, imports, public_names(book))
+    return _Library(_sort_for_import(blocks, owners), owners, imports)
+
+
+@functools.lru_cache(maxsize=1)
+def common_names(book: Book) -> frozenset[str]:
+    """Return the names of the statements that are the same in all tabs.
+
+    They use only each other and what is imported alike. What cells change outside of
+    the library is not among them: the change must not reach the libraries of others.
+    """
+    first, *others = (_library(book, tab) for tab in library_tabs(book))
+    changed = {name for tab in book.tabs for name in _changed_names(book, tab)}
+    same = {
+        block
+        for block in first.blocks
+        if _is_stateless(block) and not block.names & changed
+        if others and all(_is_alike(block, first, other) for other in others)
+    }
+    needs = {
+        block: {first.owners.get(use.name, block) for use in block.uses}
+        for block in same
+    }
+    while different := {block for block in same if needs[block] - same}:
+        same -= different
+    return frozenset(name for block in same for name in block.names)
+
+
+def _is_stateless(block: SavedStatement) -> bool:
+    """Return whether a statement keeps nothing that one library could change."""
+    match block.nodes:
+        case [ast.FunctionDef() | ast.ClassDef() as node]:
+            parts = [*ast.walk(node)]
+            own = any(use.name.startswith("__") for use in block.uses)  # `__name__`
+            return not own and not any(isinstance(part, ast.Global) for part in parts)
+        case [ast.Assign(value=ast.Call(ast.Name("namedtuple")))]:
+            return True
+    return False
+
+
+def _is_alike(block: SavedStatement, first: _Library, other: _Library) -> bool:
+    """Return whether a statement of one library is also in another."""
+    found = other.owners.get(min(block.names, default=""))
+    if found is None or (found.note, _code(found)) != (block.note, _code(block)):
+        return False
+    names = {use.name for use in block.uses} - first.owners.keys()
+    return all(first.targets(name) == other.targets(name) for name in names)
+
+
+def _changed_names(book: Book, tab: str) -> Iterator[str]:
+    """Yield the names of the library that cells bind anew, and classes they extend."""
+    shown = (node for cell in tab_cells(book, tab) for node in shown_statements(cell))
+    for node in (part for statement in shown for part in ast.walk(statement)):
+        match node:
+            case (
+                ast.Attribute(ast.Name("d2l"), name, ast.Store())
+                | ast.Attribute(ast.Attribute(ast.Name("d2l"), name), _, ast.Store())
+                | ast.Call(
+                    ast.Name("add_to_class") | ast.Attribute(attr="add_to_class"),
+                    [ast.Name(name) | ast.Attribute(attr=name)],
+                )
+            ):
+                yield name
 
 
 @functools.lru_cache(maxsize=1)
@@ -276,44 +376,49 @@ def _needed_at_import(
 
 
 def _source(
-    header: str,
-    blocks: Sequence[SavedStatement],
-    owners: Mapping[str, SavedStatement],
-    imports: Mapping[str, list[CellImport]],
-    public: frozenset[str],
+    header: str, library: _Library, common: frozenset[str], public: frozenset[str]
 ) -> str:
-    """Return the source of a module with these blocks and the imports they use.
+    """Return the source of the module of a tab, with the imports that it uses.
 
-    `__all__` has those of its names that are `public`.
+    `__all__` has those of its names that are `public`, and `common` are those that it
+    imports from the module of all tabs.
 
-    `d2lbook build lib` keeps what is above its mark and writes the blocks anew, which
-    then use each other as `d2l.name`.
+    `d2lbook build lib` keeps what is above its mark and writes all blocks anew, which
+    then use each other as `d2l.name`. So it needs the imports of the common ones, too.
     """
-    uses = [use for block in blocks for use in block.uses]
-    hidden = {use.name for use in uses if use.hidden}
-    saved = {name for name, all_of in imports.items() if any(i.saved for i in all_of)}
-    used = {use.name for use in uses if use.name in imports}
-    imported = sorted((used | saved) - owners.keys())
+    own = [block for block in library.blocks if not block.names & common]
+    entries = library.imports.items()
+    saved = {name for name, all_of in entries if any(i.saved for i in all_of)}
+    imported = library.imports_of(own) | saved - library.owners.keys()
+    shared = common | library.imports_of(library.blocks) - imported
     lines = [header, "from __future__ import annotations", "import sys"]
-    for name in imported:
-        lines += _import_lines(name, imports[name])
-    names = _filled(sorted((owners.keys() | saved) & public))
-    lines += ["# fmt: off", "__all__ = [", *names, "]", "# fmt: on"]
-    lines.append("d2l = sys.modules[__name__]")
-    lines += [*_stand_ins(hidden.intersection(imported)), f"{stock.HEADER}{BELOW}"]
+    lines += library.import_lines(imported)
+    texts = [f'"{name}"' for name in sorted((library.owners.keys() | saved) & public)]
+    lines += ["# fmt: off", "__all__ = [", *_filled(texts), "]"]
+    if shared:
+        lines += ["from d2l.common import (  # noqa: F401, I001"]
+        lines += [*_filled(sorted(shared)), ")"]
+    lines += ["# fmt: on", "d2l = sys.modules[__name__]"]
+    return "\n".join([*lines, *_body(own, imported | shared, stock.HEADER + BELOW)])
+
+
+def _body(
+    blocks: Sequence[SavedStatement], imported: AbstractSet[str], mark: str = ""
+) -> Iterator[str]:
+    """Yield the lines below the imports of a module with these blocks, after `mark`."""
+    hidden = {use.name for block in blocks for use in block.uses if use.hidden}
+    yield from [*_stand_ins(hidden & imported), mark]
     for note, group in itertools.groupby(blocks, key=lambda block: block.note):
-        lines.append(f"\n# {note}")
+        yield f"\n# {note}"
         for block in group:
             code = _code(block)
-            lines.append(code.rstrip("\n") if block.is_alias else code)
-            lines += _stand_ins(hidden & block.names)
-    return "\n".join(lines)
+            yield code.rstrip("\n") if block.is_alias else code
+            yield from _stand_ins(hidden & block.names)
 
 
-def _filled(names: Sequence[str]) -> list[str]:
-    """Return lines of Python with these names as texts."""
-    text = ", ".join(f'"{name}"' for name in names)
-    lines = textwrap.wrap(text, 84, break_on_hyphens=False)
+def _filled(words: Sequence[str]) -> list[str]:
+    """Return lines of Python with these words."""
+    lines = textwrap.wrap(", ".join(words), 84, break_on_hyphens=False)
     return [f"    {line}" for line in lines]
 
 

@@ -98,7 +98,9 @@ def _parts(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, Scope]]:
             yield part, replace(scope, at_import=False)
         elif part not in within:
             yield part, scope
-    for part in within:
+    for number, part in enumerate(within):
+        if isinstance(node, ast.ClassDef):  # it may read a global name, then bind it
+            inner = replace(scope, of_class=frozenset(bound(within[:number])))
         yield part, inner
 
 
@@ -109,7 +111,7 @@ def _inner(node: ast.AST, scope: Scope) -> tuple[Sequence[ast.AST], Scope]:
         local = scope.local | bound([node.args, *body])
         return body, Scope(local, at_import=False)
     if isinstance(node, ast.ClassDef):
-        return node.body, replace(scope, of_class=frozenset(bound(node.body)))
+        return node.body, scope
     if isinstance(node, COMPREHENSION):
         local = scope.local | bound(node.generators)
         return [*ast.iter_child_nodes(node)], replace(scope, local=local)

@@ -57,6 +57,11 @@ class TabCell:
         return f"Defined in {self.section.name}.md" + (f" ({label})" if label else "")
 
 
+def library_tabs(book: Book) -> list[str]:
+    """Return the tabs that have a library."""
+    return [tab for tab in book.tabs if tab in book.config.library]
+
+
 def tab_cells(book: Book, tab: str) -> Iterator[TabCell]:
     """Yield the cells of a tab in the order of the book."""
     for section in book.sections:

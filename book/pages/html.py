@@ -157,7 +157,7 @@ def _shared_parts(site: Site, titles: dict[str, str]) -> list[str]:
     """Return the inputs that all articles share, as a part of their cache keys."""
     book, numbers = site.book, site.numbers
     resources = book.config.build["resources"].split()
-    libraries = [package.generated(book, tab) for tab in book.tabs]
+    libraries = [package.generated(book, tab) for tab in package.libraries(book)]
     places = [numbers.places, numbers.pages, site.glossary.terms, site.references]
     names = repr([*places, titles, list(site.bibliography.works)])
     return [hash_of_files(book.root, [*SHARED, *resources]), *libraries, names]

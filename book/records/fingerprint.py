@@ -29,9 +29,9 @@ def fingerprint(book: Book, section: Section, tab: str) -> str:
     """
     sources = [cell.code for cell in book.cells(section, tab)]
     used = {name for source in sources for name in D2L_NAME.findall(source)}
-    module = package.generated(book, tab)
-    shared = package.modules(book, module)
-    definitions = _kept_definitions(book.root, module, *shared.values())
+    modules = [package.generated(book, name) for name in (tab, package.COMMON)]
+    shared = package.modules(book, "\n".join(modules))
+    definitions = _kept_definitions(book.root, *modules, *shared.values())
     parts = [*sources, *_blocks(definitions, used)]
     code = "\n".join(parts)
     parts += [text for name, text in package.data_files(book).items() if name in code]
@@ -78,11 +78,16 @@ def _definitions(module: str) -> Definitions:
 
 
 def _statements(module: ast.Module) -> Iterator[ast.stmt]:
-    """Yield the statements of a module without docstrings, each import by itself."""
+    """Yield the statements of a module without docstrings, each import by itself.
+
+    An import from `d2l.common` only says in which file a definition is.
+    """
     for statement in module.body:
         match statement:
             case ast.Expr(ast.Constant()):
                 pass  # a docstring
+            case ast.ImportFrom("d2l.common"):
+                pass
             case ast.ImportFrom(names=names):
                 for name in names:
                     yield ast.ImportFrom(statement.module, [name], statement.level)

@@ -70,7 +70,8 @@ NAMES = """
 import importlib, inspect, json, sys
 d2l = importlib.import_module("d2l." + sys.argv[1])
 found = {name: value for name, value in vars(d2l).items() if name[0] != "_"}
-own = {k for k, v in found.items() if getattr(v, "__module__", "") == d2l.__name__}
+modules = d2l.__name__, "d2l.common"
+own = {k for k, v in found.items() if getattr(v, "__module__", "") in modules}
 found = {name: found[name] for name in own.union(d2l.__all__)}
 classes = {k: v for k, v in found.items() if inspect.isclass(v)}
 for owner, Class in classes.items():
@@ -108,10 +109,14 @@ def definitions(file):
 
 def test_d2lbook_finds_the_same_definitions(copy):
     d2lbook(copy, "build", "lib")
+    common = definitions(ROOT / "d2l/common.py")
     for module in MODULES.values():
         theirs = definitions(copy / f"d2l/{module}.py")
-        missing = definitions(ROOT / f"d2l/{module}.py") - theirs
+        missing = (common | definitions(ROOT / f"d2l/{module}.py")) - theirs
         assert not {name for name in missing if name[0] != "_"}
+    # Imports that only definitions of d2l/common.py use are there, too.
+    ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--select=F821"]
+    subprocess.run([*ruff, *copy.glob("d2l/*.py")], check=True)
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from d2l import plots
 from d2l.plots import Point
 
 
+@pytest.mark.shared
 def test_add_to_class_reaches_instances_that_exist(d2l):
     class Counter:
         count = 0
@@ -31,6 +32,7 @@ def test_add_to_class_reaches_instances_that_exist(d2l):
     assert increase is Counter.increase
 
 
+@pytest.mark.shared
 def test_add_to_class_replaces_a_method(d2l):
     class Greeter:
         def greet(self):

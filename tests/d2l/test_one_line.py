@@ -144,6 +144,7 @@ def test_arguments_after_the_data_are_keywords(d2l):
     assert (kind.name, kind.kind) == ("checkpoint_dir", kind.KEYWORD_ONLY)
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("n", [-1, 2.0, "8"])
 def test_a_largest_batch_that_makes_no_sense(d2l, n):
     with fails("batch_size must be 0, 1, 2", ValueError):

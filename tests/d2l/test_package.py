@@ -20,8 +20,10 @@ OTHERS = {
 }
 
 
-def source(tab):
-    return (ROOT / "d2l" / f"{FRAMEWORKS[tab].module}.py").read_text()
+def sources(tab):
+    """Return the code of a library, and of the module that all libraries import."""
+    names = FRAMEWORKS[tab].module, "common"
+    return [(ROOT / "d2l" / f"{name}.py").read_text() for name in names]
 
 
 def test_import_loads_one_framework(fw):
@@ -35,9 +37,14 @@ def test_import_loads_one_framework(fw):
 
 
 def defined(node):
-    """Return the public names that a statement defines, or imports from the package."""
+    """Return the public names that a statement defines, or imports from the package.
+
+    Those of d2l.common are what its own statements define, without its imports.
+    """
     names = [getattr(node, "name", "")]
-    if isinstance(node, ast.ImportFrom) and f"{node.module}".startswith("d2l."):
+    if isinstance(node, ast.ImportFrom) and re.match(
+        r"d2l\.(?!common)", f"{node.module}"
+    ):
         names = [alias.name for alias in node.names]
     if isinstance(node, ast.Assign):
         names = [t.id for t in node.targets if isinstance(t, ast.Name)]
@@ -46,7 +53,8 @@ def defined(node):
 
 def names_of_library(tab):
     """Return all public names of a library, also those that `__all__` leaves out."""
-    return set().union(*map(defined, ast.parse(source(tab)).body)) - {"d2l"}
+    nodes = [node for text in sources(tab) for node in ast.parse(text).body]
+    return set().union(*map(defined, nodes)) - {"d2l"}
 
 
 def test_all_has_names_of_the_library(fw, d2l):

@@ -21,6 +21,7 @@ def machine(d2l):
 # Machines
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize(
     "work, seconds",
     [
@@ -38,6 +39,7 @@ def test_a_bound_is_the_time_of_the_slowest_resource(machine, work, seconds):
     assert machine.bound(*work) == pytest.approx(seconds)
 
 
+@pytest.mark.shared
 def test_the_rate_of_another_type_is_never_substituted(machine):
     with pytest.raises(
         ValueError, match="no rate for float64; it has rates for float32"
@@ -45,6 +47,7 @@ def test_the_rate_of_another_type_is_never_substituted(machine):
         machine.bound(1e9, 0, "float64")
 
 
+@pytest.mark.shared
 def test_a_prediction_is_the_sum_of_the_bounds_of_operations(d2l, machine):
     operations = [
         d2l.Operation("product", 2e9, 1e6, "float32"),
@@ -70,6 +73,7 @@ def test_a_machine_is_printed_in_one_line(machine):
     )
 
 
+@pytest.mark.shared
 def test_a_machine_may_not_know_its_rate_of_special_functions(d2l):
     card = d2l.Machine("card", {}, 1e9)
     assert card.bound(0, 0, functions=1e12) == 0
@@ -201,6 +205,7 @@ def test_freed_memory_is_kept(fw):
 # Verdicts
 
 
+@pytest.mark.shared
 def test_the_needs_of_a_step_are_sums_over_its_operations(d2l, machine):
     operations = [
         d2l.Operation("product", 2e9, 1e6, "float32"),
@@ -214,6 +219,7 @@ def test_the_needs_of_a_step_are_sums_over_its_operations(d2l, machine):
     assert d2l.step_needs(machine, [])["input"] == 0
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize(
     "flops, nbytes, number, waiting, resource",
     [

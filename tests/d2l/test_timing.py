@@ -169,12 +169,14 @@ def test_small_copies_count_as_much_as_large_ones(d2l):
 # in_background
 
 
+@pytest.mark.shared
 def test_batches_come_in_their_order(d2l):
     assert list(d2l.in_background(range(5))) == [0, 1, 2, 3, 4]
     assert list(d2l.in_background([None, 0, None])) == [None, 0, None]
     assert list(d2l.in_background([])) == []
 
 
+@pytest.mark.shared
 def test_the_next_batch_is_made_meanwhile(d2l):
     second = threading.Event()
 
@@ -187,6 +189,7 @@ def test_the_next_batch_is_made_meanwhile(d2l):
         assert second.wait(60), batch  # set while this batch is in use
 
 
+@pytest.mark.shared
 def test_no_more_than_one_batch_is_made_ahead(d2l):
     made = []
 
@@ -199,6 +202,7 @@ def test_no_more_than_one_batch_is_made_ahead(d2l):
         assert len(made) <= batch + 2
 
 
+@pytest.mark.shared
 def test_an_error_of_the_loader_is_raised(d2l):
     def batches():
         yield 1
@@ -211,6 +215,7 @@ def test_an_error_of_the_loader_is_raised(d2l):
     assert seen == [1]
 
 
+@pytest.mark.shared
 def test_a_loop_that_stops_early_leaves_no_thread(d2l):
     before = threading.active_count()
     for _ in d2l.in_background(range(100)):

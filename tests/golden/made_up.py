@@ -224,9 +224,8 @@ def _notebook(notebook: NotebookNode) -> str:
 
 def library(made: MadeUp) -> Texts:
     """Yield the modules of the library."""
-    for tab in made.book.tabs:
-        file = made.root / made.book.config.library[tab]["lib_file"]
-        yield f"library/{tab}", SEAL.sub("", file.read_text("utf-8"))
+    for tab in package.libraries(made.book):
+        yield f"library/{tab}", SEAL.sub("", package.generated(made.book, tab))
 
 
 def print_(made: MadeUp) -> Texts:

@@ -3,16 +3,15 @@
     PYTHONPATH=. .venvs/test/bin/python tests/static/library.py > _build/library.json
 
 The figures repeat functions of the library in JavaScript; `make test-static` compares
-them. The functions are taken out of the module, whose import would need a framework.
+them.
 """
 
-import ast
 import dataclasses
+import inspect
 import itertools
 import json
 import random
 import sys
-from collections import namedtuple
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,15 @@ from book.library import package
 from book.text.book import Book
 from book.text.inline import PLAY
 from d2l import audit, predictions, tables
+from d2l.common import (
+    Block,
+    GPULimits,
+    Machine,
+    gpu_limits,
+    occupancy,
+    product_times,
+    wave_efficiency,
+)
 
 ROOT = Path(__file__).parents[2]
 CARDS = ("T4", "A100", "H100", "H200", "B200")
@@ -38,43 +46,12 @@ MACHINES = (
     ("gpu(0)", {"float32": 1.5e9}, 9.9e9, 1.234e-3, 1.5),
     ("TFRT_CPU_0", {"float32": 999.6e9, "float16": 2.5e9}, 1e9, 0.0),
 )
-MODULE = ast.parse((ROOT / "d2l/torch.py").read_text("utf-8"))
-
-
-def definition(name: str) -> ast.stmt:
-    """Return the definition of a name in the library."""
-    for node in MODULE.body:
-        targets = node.targets if isinstance(node, ast.Assign) else [node]
-        if name in (getattr(t, "id", getattr(t, "name", "")) for t in targets):
-            return node
-    raise ValueError(f"d2l/torch.py does not define {name}")
-
-
-def take(*names: str) -> list[Any]:
-    """Return definitions of the library."""
-    code = "\n\n".join(ast.unparse(definition(name)) for name in names)
-    space: dict[str, Any] = {
-        "__name__": __name__,  # dataclass looks the module up
-        "dataclass": dataclasses.dataclass,
-        "namedtuple": namedtuple,
-        "card_data": tables.card_data,
-    }
-    exec(f"from __future__ import annotations\n{code}", space)
-    return [space[name] for name in names]
-
-
-Machine, GPULimits, gpu_limits, wave_efficiency, occupancy, Block = take(
-    *("Machine", "GPULimits", "gpu_limits", "wave_efficiency", "occupancy", "Block")
-)
 
 
 def product_defaults() -> dict[str, float]:
     """Return the defaults of `product_times` by the names of its arguments."""
-    function = definition("product_times")
-    assert isinstance(function, ast.FunctionDef)
-    names = [argument.arg for argument in function.args.args[1:]]
-    values = [ast.literal_eval(default) for default in function.args.defaults]
-    return dict(zip(names, values, strict=True))
+    _, *arguments = inspect.signature(product_times).parameters.values()
+    return {argument.name: argument.default for argument in arguments}
 
 
 def limits() -> dict[str, Any]:

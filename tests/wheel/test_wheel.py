@@ -89,7 +89,7 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel: Path):
     )
     audit = names_of_audit.split()
     command = ("memory_command", "step_memory", "wrappers")
-    others = ("torch.py", "settings.py", "tables.py", "py.typed")
+    others = ("torch.py", "common.py", "settings.py", "tables.py", "py.typed")
     tables = (
         "cards cited prices published predicted_steps plans kernels collectives turns"
     )

@@ -2,6 +2,8 @@
 
 import ast
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -223,6 +225,98 @@ def test_overloads_of_one_function_are_all_kept(lib):
         )
     )
     assert (got["f"](1), got["f"](""), got["f"](1.0)) == ("int", "str", None)
+
+
+# What all tabs share
+
+
+@pytest.fixture
+def common(make_book):
+    """Return the names in the module of all tabs, for cells of all and of one tab."""
+
+    def common(*cells: str, pytorch: str = "x = 1", jax: str = "x = 1") -> set[str]:
+        shared = (cell(source, "all") for source in cells)
+        own = cell(pytorch, "pytorch"), cell(jax, "jax")
+        text = "\n".join(["# A\n:label:`sec_a`\n", *own, *shared])
+        book = make_book(tabs=("pytorch", "jax"), a=text)
+        for tab in book.tabs:
+            del book.config.library[tab]["lib_name"]
+        package.write(book)
+        return definitions((book.root / "d2l/common.py").read_text())
+
+    return common
+
+
+PAIR = "def f():  #@save\n    return 1", "def g():  #@save\n    return d2l.f()"
+
+
+def test_what_is_the_same_in_all_tabs_is_generated_once(common, tmp_path):
+    assert common(*PAIR, jax="def h():  #@save\n    return d2l.g()") == {"f", "g"}
+    (folder,) = tmp_path.rglob("d2l")
+    texts = {path.stem: path.read_text() for path in folder.glob("*.py")}
+    assert definitions(texts["pytorch"]) == set()
+    assert definitions(texts["jax"]) == {"h"}
+    assert "# Defined in chapter/a.md (sec_a)\ndef f():" in texts["common"]
+    program = (
+        "import inspect, pickle, d2l.pytorch, d2l.jax\n"
+        "assert d2l.pytorch.g is d2l.jax.g and d2l.jax.h() == 1\n"
+        "assert pickle.loads(pickle.dumps(d2l.jax.g)) is d2l.jax.g\n"
+        "assert inspect.getsource(d2l.jax.g) == 'def g():\\n    return f()\\n'"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=folder.parent, check=True)
+
+
+@pytest.mark.parametrize(
+    "pytorch, jax",
+    [
+        ("def f():  #@save\n    return 1", "def f():  #@save\n    return 2"),
+        ("from math import sin as f  #@save", "from math import cos as f  #@save"),
+        ("from math import sin as f  #@save", "def f():  #@save\n    return 1"),
+    ],
+)
+def test_what_uses_something_of_a_tab_stays_in_its_library(common, pytorch, jax):
+    users = PAIR[1], "def h():  #@save\n    return d2l.g()", "def i(): pass  #@save"
+    assert common(*users, pytorch=pytorch, jax=jax) == {"i"}
+
+
+@pytest.mark.parametrize(
+    "change, changed",
+    [
+        ("d2l.A().f = None", set()),
+        ("d2l.A.f = None", {"A", "make"}),
+        ("d2l.A = object", {"A", "make"}),
+        ("@d2l.add_to_class(A)\ndef f(self): return 2", {"A", "make"}),
+        ("@d2l.add_to_class(d2l.A)\ndef f(self): return 2", {"A", "make"}),
+    ],
+)
+def test_what_a_cell_changes_stays_in_the_libraries(common, change, changed):
+    shared = CLASS, "def make():  #@save\n    return d2l.A()", PAIR[0]
+    assert common(*shared, jax=change) == {"A", "make", "f"} - changed
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        "f = {}  #@save",
+        "f = __name__  #@save",
+        "def f():  #@save\n    return __name__",
+        "def f():  #@save\n    global x\n    x = 1",
+        "from collections import namedtuple\nf = namedtuple('f', [])()  #@save",
+    ],
+)
+def test_what_a_library_keeps_stays_in_it(common, state):
+    assert common(state, PAIR[1]) == set()
+
+
+def test_a_tuple_with_names_is_shared(common):
+    source = "from collections import namedtuple\nf = namedtuple('f', 'a b')  #@save"
+    assert common(source, PAIR[1]) == {"f", "g"}
+
+
+def test_the_first_value_of_an_attribute_may_have_its_name(common):
+    owner = "class A:  #@save\n    f = staticmethod(f)\n    h = f"
+    f = "def f():  #@save\n    return {}"
+    assert common(owner, pytorch=f.format(1), jax=f.format(2)) == set()
 
 
 # Names

@@ -11,6 +11,7 @@ import pytest
 from nbformat.v4 import new_output
 
 from book.base.errors import BookError
+from book.library import package
 from book.records import fingerprint, store, validation
 from book.text.book import Book
 from book.text.section import Section
@@ -192,6 +193,16 @@ def test_pins_make_their_tab_stale(book: Book):
     found = edit(book, "environments/jax.txt", "7.4.0", "7.5.0")
     assert stale(found) == {"one/jax", "two/jax"}
     assert not stale(edit(book, "environments/jax.txt", "7.5.0", "7.4.0  # why"))
+
+
+def test_a_definition_may_move_to_the_module_of_all_tabs(book: Book):
+    found = edit(book, "chapter/lib.md", "%%tab pytorch", "%%tab all")
+    assert "def used(x)" in package.generated(Book(book.root), package.COMMON)
+    assert found.pop("lib/jax") == "missing"
+    assert stale(found) == set()
+    found = edit(book, "chapter/lib.md", "os.path.join(x)", "os.path.join(x, x)")
+    assert found.pop("lib/jax") == "missing"
+    assert stale(found) == {"one/pytorch", "two/pytorch", "lib/pytorch"}
 
 
 def test_a_broken_save_is_told(book: Book):
