@@ -62,7 +62,9 @@ class Edition:
 
     def _read(self, block: Block, section: Section, found: dict[str, str]) -> None:
         """Parse the texts of a block; add its equations to `found`, with its place."""
-        text = self.texts[id(block)] = caption(block, "print"), body(block, "print")
+        words = self.targets.word
+        text = words(caption(block, "print")), words(body(block, "print"))
+        self.texts[id(block)] = text
         for tex, _ in equations(chain(*text)):
             found.setdefault(tex, section.at(block.line))
         if isinstance(block, Equation):

@@ -51,7 +51,7 @@ def plain(tokens: Iterable[Token]) -> str:
     words = (
         token.content + token.meta.get("ending", "")
         for token in walk(tokens)
-        if token.type != "inline"
+        if token.type not in ("inline", "role")
     )
     return " ".join("".join(words).split())
 

@@ -72,7 +72,7 @@ class Writer:
         self.edition, self.book = edition, edition.book
         self.several = len(self.book.tabs) > 1
         self.site = self.book.setting("publish", "site").rstrip("/")
-        self.markup = Markup(edition.targets, edition.math)
+        self.markup = Markup(edition.math)
         self.part_titles = {s[0].name: t for t, s in self.book.parts if t}
         self.about: dict[str, list[Token]] = {}  # by the label of a section
         # The page that is written, and the tabs whose readers know by now that their
@@ -199,7 +199,7 @@ class Writer:
 
     def _line(self, markdown: str) -> str:
         """Return a line that the build adds to the text."""
-        return self.markup.text(parse_line(markdown))
+        return self.markup.text(self.edition.targets.word(parse_line(markdown)))
 
     # Figures
 

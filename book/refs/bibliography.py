@@ -79,16 +79,6 @@ class Bibliography:
             raise BookError(f"{error}; add it", "bibfile") from None
         return {e.key: _clean_markdown(e.text.render(markdown)) for e in entries}
 
-    def cite(self, keys: Iterable[str], textual: bool = False) -> str:
-        """Return the citation of some works in Markdown, with links to their entries.
-
-        The form is `([Author, year](#anchor))`, or `Author ([year](#anchor))` if
-        `textual`.
-        """
-        form = "{} ([{}](#{}))" if textual else "[{}, {}](#{})"
-        links = [form.format(*self.label(key), anchor(key)) for key in keys]
-        return ", ".join(links) if textual else f"({'; '.join(links)})"
-
     def label(self, key: str) -> tuple[str, str]:
         """Return the authors and the year by which the text cites a work."""
         return _label(self.works[key])
