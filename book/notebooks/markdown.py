@@ -22,20 +22,10 @@ from book.library.figures import is_explorable
 from book.refs.bibliography import anchor
 from book.refs.numbers import Place
 from book.refs.targets import Targets
-from book.text.blocks import (
-    Block,
-    Equation,
-    Figure,
-    Heading,
-    Table,
-)
-from book.text.inline import (
-    for_medium,
-    replace_roles,
-    without_code,
-    without_slide_marks,
-)
+from book.text.blocks import Block, Equation, Figure, Heading, Table
+from book.text.inline import replace_roles, text_for, without_code
 from book.text.section import Section
+from book.text.tokens import caption, plain
 
 # Jupyter reads this sign, which CommonMark does not have.
 STRIKE_OUT = re.compile(r"(?<!~)~~(?=[^\s~])")
@@ -128,8 +118,7 @@ class Writer:
 
     def _lines(self, text: str) -> str:
         """Return a text as notebooks show it."""
-        shown = without_slide_marks(for_medium(text, "notebook"))
-        words = self.targets.words
+        words, shown = self.targets.words, text_for(text, "notebook")
         return replace_roles(shown, lambda r: self._words(words(r.name, r.value)))
 
     # Blocks
@@ -151,20 +140,17 @@ class Writer:
 
     def _table(self, table: Table) -> str:
         """Return a table below its caption and number."""
-        rows, caption = self._lines(table.rows), ""
-        if table.caption:
-            caption = self._lines(table.caption)
+        rows, text = self._lines(table.rows), self._lines(table.caption)
         if table.label:
             number = self.targets.numbers.places[table.label].number
-            caption = f"{_anchor(table.label)}**Table {number}.** {caption}".strip()
-        return f"{caption}\n\n{rows}" if caption else rows
+            text = f"{_anchor(table.label)}**Table {number}.** {text}".strip()
+        return f"{text}\n\n{rows}" if text else rows
 
     def _figure(self, figure: Figure) -> str:
         """Return an image above its number and caption."""
         image = read_picture((self.section.path.parent / figure.path).resolve())
-        caption = self._lines(figure.caption)
-        # Without links and emphasis, a caption may describe its figure.
-        alt = figure.alt or re.sub(r"\[([^\]]*)\]\([^)]*\)|[*`]", r"\1", caption)
+        text = self._lines(figure.caption)
+        alt = figure.alt or plain(self.targets.word(caption(figure, "notebook")))
         size = f' width="{image.width}"' if image.width else ""
         tag = f'<img src="{self._image_source(image)}" alt="{html.escape(alt)}"{size}>'
         if figure.label:
@@ -172,8 +158,8 @@ class Writer:
             # On the line of the image, the anchor would be at its bottom.
             tag = f"{_anchor(figure.label)}\n\n{tag}"
             note = self._note_on_interactive_version(figure, place)
-            caption = f"**Fig. {place.number}.** {caption}{note}"
-        return f"{tag}\n\n{caption}".rstrip()
+            text = f"**Fig. {place.number}.** {text}{note}"
+        return f"{tag}\n\n{text}".rstrip()
 
     def _note_on_interactive_version(self, figure: Figure, place: Place) -> str:
         """Return a sentence on a figure's interactive version, or an empty text."""

@@ -30,7 +30,6 @@ from book.merge import Item, Part, Run, TabSet
 from book.pages.article import anchor_of
 from book.paper.edition import Edition, Page
 from book.paper.markup import Markup, code, entry, escape, string
-from book.paper.terms import plain
 from book.records.outputs import PICTURES, InteractiveFigure, Picture, PrintedText, read
 from book.render.outputs import restyled
 from book.text.blocks import (
@@ -45,7 +44,7 @@ from book.text.blocks import (
     Table,
 )
 from book.text.tabs import tab_name
-from book.text.tokens import parse_line
+from book.text.tokens import parse_line, plain
 
 TEMPLATE = ("book.typ", "book.tmTheme")
 START = '#import "book.typ": *\n#show: book.with(..json("facts.json"))\n'
