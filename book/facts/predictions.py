@@ -16,9 +16,9 @@ import re
 from dataclasses import dataclass
 
 from book.facts.marked_numbers import marked
-from book.facts.quantities import UNITS, Quantity, quantities
 from book.text.blocks import Block, Cell, Prose
 from book.text.inline import Span
+from book.text.quantities import UNITS, Quantity, quantities
 
 PIECE = re.compile(r"(\s+|\.\.|\?)")
 PATTERNS = {"..": ".*?", "?": r"(?P<number>\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?)"}

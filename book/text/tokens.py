@@ -20,13 +20,14 @@ from markdown_it.token import Token
 
 from book.text.blocks import Block, Figure, Heading, Prose, Table
 from book.text.inline import TOKEN, Medium, text_for
+from book.text.quantities import SYMBOLS, pattern
 
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 # A space within a number or before its unit does not break, and neither does the space
 # between an equation and its unit or the place between an equation and punctuation.
-UNIT = r"(?:[kMGT]?i?B|[kMGT]bit|[MGT]?FLOPs?)(?:/s)?|[mµn]?s|[MG]Hz|W|%"
-IN_QUANTITY = re.compile(rf"(?<=\d)\s(?=(?:{UNIT})(?![\w/])|\d{{3}}\b)")
-AFTER_EQUATION = re.compile(rf"\s?(?:(?:{UNIT})(?![\w/]))?[.,;:!?)’]*")
+UNIT = pattern(SYMBOLS)
+IN_QUANTITY = re.compile(rf"(?<=\d)\s(?={UNIT}|\d{{3}}\b)")
+AFTER_EQUATION = re.compile(rf"\s?(?:{UNIT})?[.,;:!?)’]*")
 SIGNS = {"---": "—", "--": "–", "...": "…"}  # longer ones first
 
 
