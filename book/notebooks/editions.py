@@ -31,7 +31,7 @@ from book.pages import hosting, names
 from book.records import fingerprint, store
 from book.records.cleaning import SVG
 from book.refs.numbers import Place
-from book.refs.targets import Targets, anchor
+from book.refs.targets import Targets
 from book.render.plots import restyle
 from book.runner.files import write_bytes_whole
 from book.runs import run
@@ -187,15 +187,14 @@ class Edition:
         if kind == names.COLAB or tab not in self.book.code_tabs(section):
             return self._link_to_site(place, tab)
         is_page = place.number == self.targets.numbers.pages[place.page]
-        there = "" if place.kind == "section" and is_page else f"#{place.label}"
+        there = "" if place.kind == "section" and is_page else f"#{place.anchor}"
         return f"{names.short(self.book, section)}.ipynb{there}"
 
     def _link_to_site(self, place: Place, tab: str) -> str:
         """Return the address of a place on the site, or an empty text."""
         if not self.site:
             return ""
-        name = anchor(place.label, place.kind == "equation")
-        return f"{self.site}/{place.page}.html?tab={tab}#{name}"
+        return f"{self.site}/{place.page}.html?tab={tab}#{place.anchor}"
 
     def _setup_cells(
         self, shown: store.Shown, section: Section, kind: str

@@ -19,9 +19,8 @@ from nbformat.v4 import new_markdown_cell
 from book.base.drawing import draw_png, shown_size
 from book.base.errors import BookError
 from book.library.figures import is_explorable
-from book.refs.bibliography import anchor
 from book.refs.numbers import Place
-from book.refs.targets import Targets
+from book.refs.targets import Targets, id_of_work
 from book.text.blocks import Block, Equation, Figure, Heading, Table
 from book.text.inline import replace_roles, text_for, without_code
 from book.text.section import Section
@@ -78,6 +77,11 @@ class Writer:
     cited: dict[str, None] = field(default_factory=dict)
     attachments: dict[str, dict[str, str]] = field(default_factory=dict)
 
+    @property
+    def places(self) -> dict[str, Place]:
+        """The places of the book that have a label."""
+        return self.targets.numbers.places
+
     def cell(self, blocks: list[Block]) -> NotebookNode:
         """Return a text cell with these blocks."""
         self.attachments = {}
@@ -113,8 +117,13 @@ class Writer:
         """Return a cell that lists the works that were cited, or None if none were."""
         if not self.cited:
             return None
-        entries = self.targets.bibliography.entries(self.cited)
-        return new_markdown_cell(f"## References\n\n{entries}")
+        works = self.targets.bibliography
+        entries = (
+            f"{_anchor(id_of_work(key))}{text}{works.link(key)}"
+            for key, text in works.formatted.items()
+            if key in self.cited
+        )
+        return new_markdown_cell("\n\n".join(["## References", *entries]))
 
     def _lines(self, text: str) -> str:
         """Return a text as notebooks show it."""
@@ -131,19 +140,21 @@ class Writer:
         line = f"{'#' * heading.level} {prefix}{title}"
         # Links to the title of a notebook need no anchor.
         needs_anchor = heading.label and heading.level > 1
-        return f"{line}\n\n{_anchor(heading.label)}" if needs_anchor else line
+        if not needs_anchor:
+            return line
+        return f"{line}\n\n{_anchor(self.places[heading.label].anchor)}"
 
     def _equation(self, equation: Equation) -> str:
         """Return an equation with its number."""
-        number = self.targets.numbers.places[equation.label].number
-        return f"{_anchor(equation.label)}\n$${equation.tex} \\tag{{{number}}}$$"
+        place = self.places[equation.label]
+        return f"{_anchor(place.anchor)}\n$${equation.tex} \\tag{{{place.number}}}$$"
 
     def _table(self, table: Table) -> str:
         """Return a table below its caption and number."""
         rows, text = self._lines(table.rows), self._lines(table.caption)
         if table.label:
-            number = self.targets.numbers.places[table.label].number
-            text = f"{_anchor(table.label)}**Table {number}.** {text}".strip()
+            place = self.places[table.label]
+            text = f"{_anchor(place.anchor)}**Table {place.number}.** {text}".strip()
         return f"{text}\n\n{rows}" if text else rows
 
     def _figure(self, figure: Figure) -> str:
@@ -154,9 +165,9 @@ class Writer:
         size = f' width="{image.width}"' if image.width else ""
         tag = f'<img src="{self._image_source(image)}" alt="{html.escape(alt)}"{size}>'
         if figure.label:
-            place = self.targets.numbers.places[figure.label]
+            place = self.places[figure.label]
             # On the line of the image, the anchor would be at its bottom.
-            tag = f"{_anchor(figure.label)}\n\n{tag}"
+            tag = f"{_anchor(place.anchor)}\n\n{tag}"
             note = self._note_on_interactive_version(figure, place)
             text = f"**Fig. {place.number}.** {text}{note}"
         return f"{tag}\n\n{text}".rstrip()
@@ -190,19 +201,19 @@ class Writer:
             return token.content or token.markup
         if token.info == "work":
             self.cited[to] = None
-            return f"[{words}](#{anchor(to)})"
-        return self._reference(self.targets.numbers.places[to], token.info, words)
+            return f"[{words}](#{id_of_work(to)})"
+        return self._reference(self.places[to], token.info, words)
 
     def _reference(self, place: Place, kind: str, words: str) -> str:
         """Return a link to a place."""
         text = place.title if kind == "title" else words
         if place.page == self.section.name:
-            return f"[{text}](#{place.label})"
+            return f"[{text}](#{place.anchor})"
         if address := self.link(place):
             return f"[{text}]({address})"
         is_front = place.page == self.targets.book.config.build["index"]
         return f"{text} of the front page" if is_front and place.number else text
 
 
-def _anchor(label: str) -> str:
-    return f'<a id="{label}"></a>'
+def _anchor(name: str) -> str:
+    return f'<a id="{name}"></a>'

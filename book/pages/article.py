@@ -31,8 +31,8 @@ from book.pages.sets import Panel
 from book.pages.site import Site, address
 from book.records.outputs import PICTURES, Picture, PrintedText, read
 from book.records.outputs import text_of as text_printed
-from book.refs.numbers import NAMES
-from book.refs.targets import anchor, id_of_work
+from book.refs.numbers import NAMES, anchor
+from book.refs.targets import id_of_work
 from book.render import code, math, outputs
 from book.render.math import Equation as Tex
 from book.render.math import mathml

@@ -16,7 +16,7 @@ from markdown_it.token import Token
 from book.library.marks import saved_methods, saved_names
 from book.pages.glossary import entries
 from book.pages.names import identifier
-from book.refs.targets import EQUATIONS
+from book.refs.numbers import EQUATIONS
 from book.render import math
 from book.render.code import without_marks
 from book.render.texts import Texts, plain

@@ -20,7 +20,6 @@ from book.text.book import Book
 from book.text.inline import CITATIONS, names_in
 from book.text.tokens import parse_line, walk
 
-EQUATIONS = "equation-"  # in front of the label of an equation, in its id
 OTHERS = "et al."  # the end of the authors of a work, which is emphasized
 
 
@@ -47,7 +46,7 @@ class Targets:
         if reference.info == "work":
             return self.references, id_of_work(name)
         place = self.numbers.places[name]
-        return place.page, anchor(name, place.kind == "equation")
+        return place.page, place.anchor
 
     def word(self, tokens: list[Token]) -> list[Token]:
         """Put the words of each reference and citation within it; return `tokens`."""
@@ -88,12 +87,6 @@ class Targets:
                 link = _reference("work", key, [*who, _text(f", {year}")])
                 words += [_text("; "), link]
         return words[1:] if textual else [_text("("), *words[1:], _text(")")]
-
-
-def anchor(label: str, is_equation: bool) -> str:
-    """Return the id of the element that a label names; empty without a label."""
-    name = label.replace("_", "-")
-    return f"{EQUATIONS}{name}" if name and is_equation else name
 
 
 def id_of_work(key: str) -> str:
