@@ -47,7 +47,8 @@ def number_at(place: str, output: str) -> Quantity | None:
 def unit_asked(question: str) -> str:
     """Return the unit that a question asks for, ms in `How many ms ...?`, if any."""
     found = HOW_MANY.search(question)
-    return found[1] if found and found[1] in UNITS else ""
+    # FLOPs without a prefix are counted, or asked for per byte.
+    return found[1] if found and found[1] in UNITS.keys() - {"FLOPs"} else ""
 
 
 # The arithmetic of the text
