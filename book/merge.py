@@ -19,12 +19,12 @@ from nbformat import NotebookNode
 from book.facts import predictions
 from book.facts.marked_numbers import Rows
 from book.facts.predictions import unit_asked
-from book.facts.quantities import Quantity
 from book.records import store
 from book.records.outputs import text_of
 from book.records.store import Shown, State
 from book.text.blocks import Block, Cell
 from book.text.book import Book
+from book.text.quantities import Quantity
 from book.text.section import Section
 from book.text.tabs import tab_name
 

@@ -12,12 +12,16 @@
   const SMALL = { "": 1, m: 1e-3, µ: 1e-6, μ: 1e-6, u: 1e-6, n: 1e-9 };
   const WORDS = { "": 1, milli: 1e-3, micro: 1e-6, nano: 1e-9 };
   const bytes = times({ ...DECIMAL, ...BINARY }, ["B"]);
-  // Of each kind: its units with their values in bytes, seconds, FLOP or ones.
+  // Of each kind: its units with their values, those of book/text/quantities.py.
   const KINDS = [
     [...bytes, ...times(LARGE, ["byte", "bytes"])],
     bytes.map(([name, factor]) => [`${name}/s`, factor]),
+    times(DECIMAL, ["bit"]),
+    times(DECIMAL, ["bit/s"]),
     times(DECIMAL, ["FLOP", "FLOPs"]),
     times(DECIMAL, ["FLOP/s", "FLOPS"]),
+    times(DECIMAL, ["Hz"]),
+    times({ ...SMALL, ...DECIMAL }, ["W"]),
     [
       ...times(SMALL, ["s", "sec"]),
       ...times(WORDS, ["second", "seconds"]),
@@ -112,7 +116,7 @@
     return Number(Math.exp(sum / ratios.length).toPrecision(2));
   }
 
-  const guess = { read, verdict, typical };
+  const guess = { KINDS, read, verdict, typical };
   if (typeof module === "undefined") Object.assign(window, { bookGuess: guess });
   else module.exports = guess;
 })();

@@ -20,10 +20,10 @@ from book.facts.predictions import (
     is_paragraph,
     number_at,
 )
-from book.facts.quantities import Quantity, quantities
 from book.records.outputs import read, text_of
 from book.text.blocks import Block, Cell, Figure, Heading
 from book.text.book import Book
+from book.text.quantities import Quantity, quantities
 from book.text.section import Section
 
 SAME, NEAR = 0.005, 0.1

@@ -23,11 +23,11 @@ from book.facts.marked_numbers import (
     published_measurements,
 )
 from book.facts.predictions import EQUATION, number_at, number_in_text, result
-from book.facts.quantities import Quantity, quantities
 from book.records import outputs, store
 from book.text.blocks import Block, Cell, Heading, Prose
 from book.text.book import Book
 from book.text.inline import CITATIONS, MARKS, Span, roles
+from book.text.quantities import Quantity, quantities
 from book.text.section import Section
 
 # The settings of marks: their forms, each with an example.

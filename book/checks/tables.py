@@ -17,10 +17,10 @@ from book.base.errors import BookError, choices
 from book.checks.markup import bibliography_keys
 from book.checks.numbers import evaluate
 from book.facts.marked_numbers import MEASUREMENTS
-from book.facts.quantities import UNITS
 from book.library import package
 from book.library.package import CARDS
 from book.text.book import Book
+from book.text.quantities import UNITS
 from book.text.tabs import TAB_NAMES
 
 DATA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from book.text.blocks import Block, Cell, Equation, Figure, Heading, Prose, Table
-from book.text.inline import for_medium, spans, without_slide_marks
+from book.text.inline import for_medium, spans, text_for
 
 MARK = "point"
 
@@ -46,7 +46,7 @@ def points(blocks: Iterable[Block]) -> Iterator[Point]:
             notes = []
         point = found[-1] if found else point
         if _is_text(block):
-            text = without_slide_marks(for_medium(block.text, "slide")).strip()
+            text = text_for(block.text, "slide").strip()
             notes += [text] if text else []
         elif point and _shows(block, point):
             point.block, point.notes, notes = block, notes, []

@@ -16,9 +16,9 @@ import re
 from dataclasses import dataclass
 
 from book.facts.marked_numbers import marked
-from book.facts.quantities import UNITS, Quantity, quantities
 from book.text.blocks import Block, Cell, Prose
 from book.text.inline import Span
+from book.text.quantities import UNITS, Quantity, quantities
 
 PIECE = re.compile(r"(\s+|\.\.|\?)")
 PATTERNS = {"..": ".*?", "?": r"(?P<number>\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?)"}
@@ -47,7 +47,8 @@ def number_at(place: str, output: str) -> Quantity | None:
 def unit_asked(question: str) -> str:
     """Return the unit that a question asks for, ms in `How many ms ...?`, if any."""
     found = HOW_MANY.search(question)
-    return found[1] if found and found[1] in UNITS else ""
+    # FLOPs without a prefix are counted, or asked for per byte.
+    return found[1] if found and found[1] in UNITS.keys() - {"FLOPs"} else ""
 
 
 # The arithmetic of the text

@@ -169,7 +169,7 @@ def _index(edition: editions.Edition, folder: Path, tab: str) -> str:
     return INDEX.format(
         title=book.config.project["title"],
         tab=tab_name(tab),
-        contents=archive.contents(book, edition.numbers, there, INDEX_ITEM),
+        contents=archive.contents(book, edition.targets.numbers, there, INDEX_ITEM),
     )
 
 

@@ -28,11 +28,10 @@ from book.library import package
 from book.notebooks import archive, standalone
 from book.notebooks.markdown import Writer
 from book.pages import hosting, names
-from book.pages.site import anchor
 from book.records import fingerprint, store
 from book.records.cleaning import SVG
-from book.refs.bibliography import Bibliography
-from book.refs.numbers import Numbers, Place
+from book.refs.numbers import Place
+from book.refs.targets import Targets
 from book.render.plots import restyle
 from book.runner.files import write_bytes_whole
 from book.runs import run
@@ -101,7 +100,7 @@ def write(
             print("for the zip archive, run make notebooks without TAB and SECTION")
         else:
             archived = {n: d for n, d in files.items() if n.split("/")[0] not in KINDS}
-            archived |= archive.supporting_files(edition.book, edition.numbers)
+            archived |= archive.supporting_files(edition.book, edition.targets.numbers)
             name = names.archive(book)
             files[f"{name}.zip"] = archive.zip_files(archived, name)
             archive.replace_files(folder, files | archived)
@@ -146,15 +145,14 @@ class Edition:
         self.book = book
         self.machine = machine
         self.titles = store.titles(book) if machine else {}
-        self.numbers = Numbers(book)
-        self.bibliography = Bibliography(book)
+        self.targets = Targets(book)
         self.site = hosting.load(book).site  # may be empty
 
     def notebook(self, section: Section, tab: str, kind: str) -> NotebookNode:
         """Return the notebook of a section in one tab; each build gives equal ids."""
         shown = self._shown(section, tab)
         writer = Writer(
-            *(section, self.numbers, self.bibliography),
+            *(section, self.targets),
             link=lambda place: self._link(place, tab, kind),
             link_to_site=lambda place: self._link_to_site(place, tab),
             inline=kind == names.COLAB,
@@ -188,16 +186,15 @@ class Edition:
         # Colab opens a notebook without the others.
         if kind == names.COLAB or tab not in self.book.code_tabs(section):
             return self._link_to_site(place, tab)
-        is_page = place.number == self.numbers.pages[place.page]
-        there = "" if place.kind == "section" and is_page else f"#{place.label}"
+        is_page = place.number == self.targets.numbers.pages[place.page]
+        there = "" if place.kind == "section" and is_page else f"#{place.anchor}"
         return f"{names.short(self.book, section)}.ipynb{there}"
 
     def _link_to_site(self, place: Place, tab: str) -> str:
         """Return the address of a place on the site, or an empty text."""
         if not self.site:
             return ""
-        name = anchor(place.label, place.kind == "equation")
-        return f"{self.site}/{place.page}.html?tab={tab}#{name}"
+        return f"{self.site}/{place.page}.html?tab={tab}#{place.anchor}"
 
     def _setup_cells(
         self, shown: store.Shown, section: Section, kind: str

@@ -8,34 +8,23 @@ import base64
 import functools
 import html
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from markdown_it.token import Token
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
 from book.base.drawing import draw_png, shown_size
 from book.base.errors import BookError
 from book.library.figures import is_explorable
-from book.refs.bibliography import Bibliography
-from book.refs.numbers import Numbers, Place
-from book.text.blocks import (
-    Block,
-    Equation,
-    Figure,
-    Heading,
-    Table,
-)
-from book.text.inline import (
-    REFERENCES,
-    Role,
-    for_medium,
-    replace_roles,
-    without_code,
-    without_slide_marks,
-)
+from book.refs.numbers import Place
+from book.refs.targets import Targets, id_of_work
+from book.text.blocks import Block, Equation, Figure, Heading, Table
+from book.text.inline import replace_roles, text_for, without_code
 from book.text.section import Section
+from book.text.tokens import caption, plain
 
 # Jupyter reads this sign, which CommonMark does not have.
 STRIKE_OUT = re.compile(r"(?<!~)~~(?=[^\s~])")
@@ -80,14 +69,18 @@ class Writer:
     """
 
     section: Section
-    numbers: Numbers
-    bibliography: Bibliography
+    targets: Targets
     link: Link
     link_to_site: Link
     inline: bool = False
     interactive: Collection[str] = ()
     cited: dict[str, None] = field(default_factory=dict)
     attachments: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    @property
+    def places(self) -> dict[str, Place]:
+        """The places of the book that have a label."""
+        return self.targets.numbers.places
 
     def cell(self, blocks: list[Block]) -> NotebookNode:
         """Return a text cell with these blocks."""
@@ -114,7 +107,7 @@ class Writer:
                 return self._table(block)
             case Equation() if block.label:
                 return self._equation(block)
-        text = self._lines(block, block.text).strip("\n")
+        text = self._lines(block.text).strip("\n")
         if STRIKE_OUT.search(without_code(text)):
             message = "Jupyter strikes text after '~~' out; write it as `code`"
             raise BookError(message, self.section.at(block.line))
@@ -124,56 +117,60 @@ class Writer:
         """Return a cell that lists the works that were cited, or None if none were."""
         if not self.cited:
             return None
-        entries = self.bibliography.entries(self.cited)
-        return new_markdown_cell(f"## References\n\n{entries}")
+        works = self.targets.bibliography
+        entries = (
+            f"{_anchor(id_of_work(key))}{text}{works.link(key)}"
+            for key, text in works.formatted.items()
+            if key in self.cited
+        )
+        return new_markdown_cell("\n\n".join(["## References", *entries]))
 
-    def _lines(self, block: Block, text: str) -> str:
-        """Return a text of a block with its roles replaced."""
-        shown = without_slide_marks(for_medium(text, "notebook"))
-        return replace_roles(shown, lambda role: self._replace_role(role, block))
+    def _lines(self, text: str) -> str:
+        """Return a text as notebooks show it."""
+        words, shown = self.targets.words, text_for(text, "notebook")
+        return replace_roles(shown, lambda r: self._words(words(r.name, r.value)))
 
     # Blocks
 
     def _heading(self, heading: Heading) -> str:
         """Return a heading with its number."""
-        number = self.numbers.captions[self.section.name, heading.line]
+        number = self.targets.numbers.captions[self.section.name, heading.line]
         prefix = f"{number}. " if number else ""
-        title = self._lines(heading, heading.title)
+        title = self._lines(heading.title)
         line = f"{'#' * heading.level} {prefix}{title}"
         # Links to the title of a notebook need no anchor.
         needs_anchor = heading.label and heading.level > 1
-        return f"{line}\n\n{_anchor(heading.label)}" if needs_anchor else line
+        if not needs_anchor:
+            return line
+        return f"{line}\n\n{_anchor(self.places[heading.label].anchor)}"
 
     def _equation(self, equation: Equation) -> str:
         """Return an equation with its number."""
-        number = self.numbers.places[equation.label].number
-        return f"{_anchor(equation.label)}\n$${equation.tex} \\tag{{{number}}}$$"
+        place = self.places[equation.label]
+        return f"{_anchor(place.anchor)}\n$${equation.tex} \\tag{{{place.number}}}$$"
 
     def _table(self, table: Table) -> str:
         """Return a table below its caption and number."""
-        rows, caption = self._lines(table, table.rows), ""
-        if table.caption:
-            caption = self._lines(table, table.caption)
+        rows, text = self._lines(table.rows), self._lines(table.caption)
         if table.label:
-            number = self.numbers.places[table.label].number
-            caption = f"{_anchor(table.label)}**Table {number}.** {caption}".strip()
-        return f"{caption}\n\n{rows}" if caption else rows
+            place = self.places[table.label]
+            text = f"{_anchor(place.anchor)}**Table {place.number}.** {text}".strip()
+        return f"{text}\n\n{rows}" if text else rows
 
     def _figure(self, figure: Figure) -> str:
         """Return an image above its number and caption."""
         image = read_picture((self.section.path.parent / figure.path).resolve())
-        caption = self._lines(figure, figure.caption)
-        # Without links and emphasis, a caption may describe its figure.
-        alt = figure.alt or re.sub(r"\[([^\]]*)\]\([^)]*\)|[*`]", r"\1", caption)
+        text = self._lines(figure.caption)
+        alt = figure.alt or plain(self.targets.word(caption(figure, "notebook")))
         size = f' width="{image.width}"' if image.width else ""
         tag = f'<img src="{self._image_source(image)}" alt="{html.escape(alt)}"{size}>'
         if figure.label:
-            place = self.numbers.places[figure.label]
+            place = self.places[figure.label]
             # On the line of the image, the anchor would be at its bottom.
-            tag = f"{_anchor(figure.label)}\n\n{tag}"
+            tag = f"{_anchor(place.anchor)}\n\n{tag}"
             note = self._note_on_interactive_version(figure, place)
-            caption = f"**Fig. {place.number}.** {caption}{note}"
-        return f"{tag}\n\n{caption}".rstrip()
+            text = f"**Fig. {place.number}.** {text}{note}"
+        return f"{tag}\n\n{text}".rstrip()
 
     def _note_on_interactive_version(self, figure: Figure, place: Place) -> str:
         """Return a sentence on a figure's interactive version, or an empty text."""
@@ -192,27 +189,31 @@ class Writer:
         self.attachments[image.name] = {image.mime: data}
         return f"attachment:{image.name}"
 
-    # Roles
+    # References
 
-    def _replace_role(self, role: Role, block: Block) -> str:
-        """Return the Markdown for a citation or a reference."""
-        if role.name in REFERENCES:
-            return self._reference(role)
-        self.cited |= dict.fromkeys(role.keys)
-        return self.bibliography.cite(role.keys, role.name == "citet")
+    def _words(self, tokens: Sequence[Token]) -> str:
+        """Return the words of a reference or a citation."""
+        return "".join(map(self._word, tokens))
 
-    def _reference(self, role: Role) -> str:
-        """Return a link to the place that a reference names."""
-        label = role.value
-        place = self.numbers.places[label]
-        text = place.shown_number(role.name) or place.title or place.label
+    def _word(self, token: Token) -> str:
+        words, to = self._words(token.children or []), token.meta.get("to", "")
+        if token.type != "reference":
+            return token.content or token.markup
+        if token.info == "work":
+            self.cited[to] = None
+            return f"[{words}](#{id_of_work(to)})"
+        return self._reference(self.places[to], token.info, words)
+
+    def _reference(self, place: Place, kind: str, words: str) -> str:
+        """Return a link to a place."""
+        text = place.title if kind == "title" else words
         if place.page == self.section.name:
-            return f"[{text}](#{label})"
+            return f"[{text}](#{place.anchor})"
         if address := self.link(place):
             return f"[{text}]({address})"
-        is_front = place.page == self.numbers.book.config.build["index"]
+        is_front = place.page == self.targets.book.config.build["index"]
         return f"{text} of the front page" if is_front and place.number else text
 
 
-def _anchor(label: str) -> str:
-    return f'<a id="{label}"></a>'
+def _anchor(name: str) -> str:
+    return f'<a id="{name}"></a>'

@@ -28,10 +28,11 @@ from book.pages.glossary import name_entries
 from book.pages.names import identifier
 from book.pages.search import Index, Title, name_symptoms, text_of
 from book.pages.sets import Panel
-from book.pages.site import Site, address, anchor, id_of_work
+from book.pages.site import Site, address
 from book.records.outputs import PICTURES, Picture, PrintedText, read
 from book.records.outputs import text_of as text_printed
-from book.refs.numbers import NAMES
+from book.refs.numbers import NAMES, anchor
+from book.refs.targets import id_of_work
 from book.render import code, math, outputs
 from book.render.math import Equation as Tex
 from book.render.math import mathml
@@ -51,7 +52,6 @@ from book.text.inline import CITATIONS
 from book.text.section import Section
 from book.text.tokens import body, caption, equation, parse, walk
 
-INTERNAL = '<a class="reference internal" href="{}">{}</a>'
 PERMALINK = ' <a class="headerlink" href="#{}" aria-label="Link to this {}"></a>'
 MEASURED = '<p class="output-note">Measured on {}.</p>\n'
 # A time, a rate or a factor in an output, or in the description of a plot.
@@ -96,10 +96,10 @@ class Article:
         self.figures: dict[Path, None] = {}
         self.images: dict[str, bytes] = {}
         self._tokens: dict[int, tuple[list[Token], list[Token]]] = {}
-        self.texts = Texts(self._role, {})
+        self.texts = Texts(self._address_of, {})
         if source:
             self._tokens, self.views = source._tokens, source.views
-            self.texts = Texts(self._role, source.texts.mathml, source.texts.mentions)
+            self.texts = replace(source.texts, address=self._address_of)
         else:
             self._read_tokens()
         self._levels: list[int] = []
@@ -130,7 +130,8 @@ class Article:
             block = part.block
             if id(block) in self._tokens:  # in several panels of a set
                 continue
-            tokens = caption(block, "web"), body(block, "web")
+            words = self.site.word
+            tokens = words(caption(block, "web")), words(body(block, "web"))
             self._tokens[id(block)] = tokens
             for token in walk([*tokens[0], *tokens[1]]):
                 where = self._place_of(token.content, block)
@@ -171,29 +172,11 @@ class Article:
 
     # References
 
-    def _role(self, name: str, value: str) -> str:
-        if name in CITATIONS:
-            return self._citation(value, name == "citet")
-        place = self.site.numbers.places[value]
-        text = escape(place.shown_number(name))
-        text = text or self.texts.html(self.site.titles[value])
-        return self.link(place.page, anchor(value, place.kind == "equation"), text)
-
-    def _citation(self, keys: str, textual: bool) -> str:
-        """Return the authors and years of works, with links to the references."""
-        site, links = self.site, []
-        for authors, year, key in site.cited(keys):
-            authors = escape(authors).replace("et al.", "<em>et al.</em>")
-            shown = escape(year) if textual else f"{authors}, {escape(year)}"
-            link = self.link(site.references, id_of_work(key), shown)
-            links.append(f"{authors} ({link})" if textual else link)
-        return ", ".join(links) if textual else f"({', '.join(links)})"
-
-    def link(self, page: str, name: str, html: str) -> str:
-        """Return a link to an id on a page of the book."""
+    def _address_of(self, reference: Token) -> str:
+        """Return the address to which a `reference` leads."""
+        page, name = self.site.target(reference)
         self._refer(page, name)
-        there = self.address(page, name)
-        return INTERNAL.format(there, html)
+        return self.address(page, name)
 
     def _refer(self, page: str, name: str) -> None:
         """Note a reference to an id on another page."""
@@ -313,7 +296,7 @@ class Article:
 
     def _line(self, markdown: str) -> str:
         """Return the HTML of a paragraph that the build adds to the text."""
-        return self.texts.html(parse(markdown))
+        return self.texts.html(self.site.word(parse(markdown)))
 
     # Text
 

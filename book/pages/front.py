@@ -14,6 +14,7 @@ from book.pages.site import address
 from book.render.texts import add_class, raw
 from book.text.blocks import Figure, Prose
 from book.text.section import Section
+from book.text.tokens import parse_line
 
 START = '<p class="start"><a href="{}">Start reading</a></p>\n'
 NUMBER = '<span class="section-number">{}</span> '
@@ -78,7 +79,8 @@ class FrontPage(Article):
         """Return a link to a section, with its number."""
         number = self.site.numbers.pages[section.name]
         label = next(label for label, _ in section.labels)
-        return f"{NUMBER.format(number)}{self._role('ref', label)}"
+        link = self.site.word(parse_line(f":ref:`{label}`"))
+        return f"{NUMBER.format(number)}{self.texts.line(link)}"
 
     def _start(self) -> str:
         """Return a link to the first section."""

@@ -12,7 +12,7 @@ from itertools import takewhile
 from book.merge import Item, Part, parts_of
 from book.pages.article import Article, anchor_of
 from book.pages.glossary import entries
-from book.pages.site import id_of_work
+from book.refs.targets import id_of_work
 from book.text.blocks import Equation, Figure, Heading, Prose, References, Table
 
 OPENING = '<div><p class="previewed-title">{}</p>{}</div>'

@@ -16,7 +16,7 @@ from markdown_it.token import Token
 from book.library.marks import saved_methods, saved_names
 from book.pages.glossary import entries
 from book.pages.names import identifier
-from book.pages.site import EQUATIONS
+from book.refs.numbers import EQUATIONS
 from book.render import math
 from book.render.code import without_marks
 from book.render.texts import Texts, plain
@@ -203,12 +203,10 @@ def text_of(tokens: Iterable[Token], texts: Texts) -> str:
 
 def _text(token: Token, texts: Texts) -> str:
     match token.type:
-        case "inline":
+        case "inline" | "role" | "reference":
             return text_of(token.children or [], texts)
         case "text" | "code_inline":
             return token.content
-        case "role":
-            return plain(texts.role(token.info, token.content))
         case "math":
             shown = math.plain(texts.mathml[equation(token)])
             return f"{shown}{token.meta.get('ending') or ''}"

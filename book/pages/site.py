@@ -1,9 +1,8 @@
-"""Data that all articles share: references, citations, terms and addresses."""
+"""Data that all articles share: the targets of references, terms and addresses."""
 
 from __future__ import annotations
 
 import posixpath
-import re
 from functools import cached_property
 
 from book.facts.map import Map
@@ -14,8 +13,6 @@ from book.render.math import Equation
 from book.text.blocks import Heading
 from book.text.book import Book
 from book.text.tokens import equations, parse_line
-
-EQUATIONS = "equation-"  # in front of the label of an equation, in its id
 
 
 class Site(Targets):
@@ -40,17 +37,6 @@ class Site(Targets):
             if isinstance(block, Heading)
             for equation in equations(parse_line(block.title))
         }
-
-
-def anchor(label: str, is_equation: bool) -> str:
-    """Return the id of the element that a label names; empty without a label."""
-    name = label.replace("_", "-")
-    return f"{EQUATIONS}{name}" if name and is_equation else name
-
-
-def id_of_work(key: str) -> str:
-    """Return the id of the entry of a work."""
-    return re.sub(r"[^\w-]+", "-", key)
 
 
 def address(page: str, name: str, here: str) -> str:

@@ -19,7 +19,7 @@ from book.text.blocks import Block, Equation, Prose
 from book.text.book import Book
 from book.text.section import Section
 from book.text.tabs import tab_name
-from book.text.tokens import body, caption, equations
+from book.text.tokens import body, caption, equations, plain
 
 
 class Page(NamedTuple):
@@ -62,7 +62,9 @@ class Edition:
 
     def _read(self, block: Block, section: Section, found: dict[str, str]) -> None:
         """Parse the texts of a block; add its equations to `found`, with its place."""
-        text = self.texts[id(block)] = caption(block, "print"), body(block, "print")
+        words = self.targets.word
+        text = words(caption(block, "print")), words(body(block, "print"))
+        self.texts[id(block)] = text
         for tex, _ in equations(chain(*text)):
             found.setdefault(tex, section.at(block.line))
         if isinstance(block, Equation):
@@ -78,7 +80,7 @@ class Edition:
         pages = (page for page in self.pages if page.depth)
         blocks = [part.block for page in pages for part, _ in parts_of(page.items)]
         lines = (token for b in blocks for token in self.texts[id(b)][1])
-        titles = [terms.plain(title) for title, _ in self.texts.values()]
+        titles = [plain(title) for title, _ in self.texts.values()]
         stressed = self.book.setting("pdf", "stressed").split()
         programs = self.book.setting("pdf", "programs").split()
         terms.mark_entries(lines, [*titles, *stressed], programs)

@@ -5,9 +5,6 @@ from collections.abc import Mapping, Sequence
 
 from markdown_it.token import Token
 
-from book.refs.targets import Targets
-from book.text.inline import CITATIONS
-
 SPECIAL = re.compile(r"([\\*_`$#\[\]<>@~\"'/=+-])")
 NUMBERED = re.compile(r"^(\s*\d+)([.)])", re.MULTILINE)
 LISTS = {"bullet_list_open": "list", "ordered_list_open": "enum"}
@@ -45,8 +42,7 @@ class Markup:
     `math` holds the Typst of each equation under its TeX.
     """
 
-    def __init__(self, targets: Targets, math: Mapping[str, str]):
-        self.targets = targets
+    def __init__(self, math: Mapping[str, str]):
         self.math = math
         self.cited: set[str] = set()
         self.has_pages = True  # behind references
@@ -84,10 +80,10 @@ class Markup:
                 return f"{entered}#emph["
             case "math":
                 return self._equation(token)
-            case "role" if token.info in CITATIONS:
-                return self._citation(token)
             case "role":
-                return self._reference(token.info, token.content)
+                return self.text(token.children or [])
+            case "reference":
+                return self._reference(token)
             case "link_open":
                 noted = "" if token.markup != "autolink" else ", noted: false"
                 return f"#web({string(str(token.attrs['href']))}{noted})["
@@ -107,25 +103,15 @@ class Markup:
         whole = ending and len(token.content) < SHORT_EQUATION
         return f"#box[{typst}{ending}];" if whole else f"{typst}{ending}"
 
-    def _reference(self, role: str, label: str) -> str:
-        place = self.targets.numbers.places[label]
-        text = escape(place.shown_number(role)).replace(" ", "~")
-        text = text or self.text(self.targets.titles[label])
+    def _reference(self, token: Token) -> str:
+        """Return a link to a place, or to the entry of a work."""
+        text, to = self.text(token.children or []), token.meta["to"]
+        if token.info == "work":
+            self.cited.add(to)
+            return f"#cited({string(f'cite-{to}')})[{text}];"
+        text = text.replace(" ", "~") if token.info == "number" else text
         paged = "" if self.has_pages else ", paged: false"
-        return f"#refer({string(label)}{paged})[{text}];"
-
-    def _citation(self, token: Token) -> str:
-        """Return a citation of some works, with links to their entries."""
-        cited = []
-        for people, year, key in self.targets.cited(token.content):
-            self.cited.add(key)
-            authors = escape(people).replace("et al.", "#emph[et al.];")
-            target = string(f"cite-{key}")
-            if token.info == "citet":
-                cited.append(f"{authors} (#cited({target})[{year}];)")
-            else:
-                cited.append(f"#cited({target})[{authors}, {year}];")
-        return ", ".join(cited) if token.info == "citet" else f"({', '.join(cited)})"
+        return f"#refer({string(to)}{paged})[{text}];"
 
 
 def escape(text: str) -> str:

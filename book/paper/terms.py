@@ -10,7 +10,7 @@ from itertools import takewhile
 
 from markdown_it.token import Token
 
-from book.text.tokens import outside_links, walk
+from book.text.tokens import outside_links, plain, walk
 
 FRAMEWORKS = "torch|jax|jnp|tf|mx|np|npx|nn|d2l|dist|optax|triton|tl|pl|cuda"
 # A name of a framework, a variable of the environment, or one of the programs.
@@ -44,16 +44,6 @@ def mentions(tokens: Iterable[Token]) -> Iterator[str]:
     for token in walk(tokens):
         if token.type == "code_inline" and (found := MENTIONED.match(token.content)):
             yield found[1]
-
-
-def plain(tokens: Iterable[Token]) -> str:
-    """Return the words of tokens without their markup, on one line."""
-    words = (
-        token.content + token.meta.get("ending", "")
-        for token in walk(tokens)
-        if token.type != "inline"
-    )
-    return " ".join("".join(words).split())
 
 
 def _uncapitalized(text: str) -> str:

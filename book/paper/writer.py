@@ -30,7 +30,6 @@ from book.merge import Item, Part, Run, TabSet
 from book.pages.article import anchor_of
 from book.paper.edition import Edition, Page
 from book.paper.markup import Markup, code, entry, escape, string
-from book.paper.terms import plain
 from book.records.outputs import PICTURES, InteractiveFigure, Picture, PrintedText, read
 from book.render.outputs import restyled
 from book.text.blocks import (
@@ -45,7 +44,7 @@ from book.text.blocks import (
     Table,
 )
 from book.text.tabs import tab_name
-from book.text.tokens import parse_line
+from book.text.tokens import parse_line, plain
 
 TEMPLATE = ("book.typ", "book.tmTheme")
 START = '#import "book.typ": *\n#show: book.with(..json("facts.json"))\n'
@@ -72,7 +71,7 @@ class Writer:
         self.edition, self.book = edition, edition.book
         self.several = len(self.book.tabs) > 1
         self.site = self.book.setting("publish", "site").rstrip("/")
-        self.markup = Markup(edition.targets, edition.math)
+        self.markup = Markup(edition.math)
         self.part_titles = {s[0].name: t for t, s in self.book.parts if t}
         self.about: dict[str, list[Token]] = {}  # by the label of a section
         # The page that is written, and the tabs whose readers know by now that their
@@ -199,7 +198,7 @@ class Writer:
 
     def _line(self, markdown: str) -> str:
         """Return a line that the build adds to the text."""
-        return self.markup.text(parse_line(markdown))
+        return self.markup.text(self.edition.targets.word(parse_line(markdown)))
 
     # Figures
 

@@ -7,7 +7,6 @@ letter is added to the `year` of its work, so that every format shows it.
 import functools
 import re
 from collections import Counter
-from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from formatting.apa import APAStyle  # of pybtex-apa-style
@@ -79,28 +78,9 @@ class Bibliography:
             raise BookError(f"{error}; add it", "bibfile") from None
         return {e.key: _clean_markdown(e.text.render(markdown)) for e in entries}
 
-    def cite(self, keys: Iterable[str], textual: bool = False) -> str:
-        """Return the citation of some works in Markdown, with links to their entries.
-
-        The form is `([Author, year](#anchor))`, or `Author ([year](#anchor))` if
-        `textual`.
-        """
-        form = "{} ([{}](#{}))" if textual else "[{}, {}](#{})"
-        links = [form.format(*self.label(key), anchor(key)) for key in keys]
-        return ", ".join(links) if textual else f"({'; '.join(links)})"
-
     def label(self, key: str) -> tuple[str, str]:
         """Return the authors and the year by which the text cites a work."""
         return _label(self.works[key])
-
-    def entries(self, keys: Iterable[str]) -> str:
-        """Return the entries of `keys` in Markdown, sorted, one paragraph each."""
-        wanted = set(keys)
-        return "\n\n".join(
-            f'<a id="{anchor(key)}"></a>{text}{self.link(key)}'
-            for key, text in self.formatted.items()
-            if key in wanted
-        )
 
     def link(self, key: str) -> str:
         """Return a link to the address of a work, or an empty text if it has none."""
@@ -108,11 +88,6 @@ class Bibliography:
         if not address:
             return ""
         return f" [{urlsplit(address).hostname or address}]({address})"
-
-
-def anchor(key: str) -> str:
-    """Return the anchor of a work's entry in a notebook."""
-    return f"ref_{re.sub(r'[^A-Za-z0-9]+', '_', key)}"
 
 
 def _cited_keys(book: Book) -> set[str]:

@@ -13,6 +13,7 @@ from book.text.section import Section
 
 Kind = Literal["section", "figure", "table", "equation"]
 
+EQUATIONS = "equation-"  # in front of the label of an equation, in its id
 NAMES = {"figure": "Fig. ", "table": "Table ", "section": "Section ", "equation": ""}
 
 
@@ -26,6 +27,11 @@ class Place:
     title: str  # the title of a section; empty for other kinds
     page: str  # the name of the section whose file holds the label
 
+    @property
+    def anchor(self) -> str:
+        """The id of the place, on its page and in its notebook."""
+        return anchor(self.label, self.kind == "equation")
+
     def shown_number(self, role: str) -> str:
         """Return the number that a reference shows; empty if it shows the title."""
         if self.kind == "equation":
@@ -33,6 +39,12 @@ class Place:
         if not self.number or (role == "ref" and self.title):
             return ""
         return f"{NAMES[self.kind]}{self.number}"
+
+
+def anchor(label: str, is_equation: bool) -> str:
+    """Return the id of the element that a label names; empty without a label."""
+    name = label.replace("_", "-")
+    return f"{EQUATIONS}{name}" if name and is_equation else name
 
 
 class Numbers:

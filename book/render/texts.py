@@ -17,6 +17,7 @@ from book.text.tokens import equation
 # Code in the narrow columns of a table may break after these characters, and not within
 # a name. After a dot, only a long name begins a line.
 BREAKS = re.compile(r"([(\[=](?=[\w'&-])|\.(?=\w{8}))")
+INTERNAL = '<a class="reference internal" href="{}">{}</a>'
 TERM = '<a class="term reference internal" href="{}">{}</a>'
 TAG = re.compile(r"<[^>]*>")
 TABS = {name: tab for tab, name in TAB_NAMES.items()}
@@ -30,12 +31,12 @@ Mention = tuple[re.Match[str], str]  # a term in a text, and the address of its 
 class Texts:
     """Writes tokens as HTML.
 
-    `role` returns the HTML of a role, given its name and its value. `mathml` holds each
-    equation under its TeX and whether it is displayed. `mentions` holds, for the id of
-    a token, the terms in it that lead to the glossary.
+    `address` returns where a `reference` leads; if that is empty, its words are no
+    link. `mathml` holds each equation under its TeX and whether it is displayed.
+    `mentions` holds, for the id of a token, the terms in it that lead to the glossary.
     """
 
-    role: Callable[[str, str], str]
+    address: Callable[[Token], str]
     mathml: Mapping[tuple[str, bool], str]
     mentions: Mapping[int, list[Mention]] = field(default_factory=dict)
     # In a table: the tab of each column, again and again.
@@ -65,7 +66,10 @@ class Texts:
             case "text":
                 return self._text(token)
             case "role":
-                return self.role(token.info, token.content)
+                return self.html(token.children or [])
+            case "reference":
+                words, there = self.html(token.children or []), self.address(token)
+                return INTERNAL.format(there, words) if there else words
             case "math":
                 return self._equation(token)
             case "code_inline":

@@ -43,18 +43,17 @@ class _Writer:
 
     def __init__(self, slides: list[Slide], section: Section, words: Words):
         self._lines = {
-            line: parse_line(words.without_roles(line, section))
+            line: words.targets.word(parse_line(line))
             for slide in slides
             for line in slide.lines
         }
         self._texts = {
-            text: parse(words.without_roles(text, section))
+            text: words.targets.word(parse(text))
             for slide in slides
             for text in [*slide.texts, _notes(slide)]
         }
         found = equations(chain(*self._lines.values(), *self._texts.values()))
-        # There are words in the place of all roles.
-        self._html = Texts(lambda name, value: "", words.mathml(found, section))
+        self._html = Texts(lambda reference: "", words.mathml(found, section))
 
     def line(self, text: str) -> str:
         """Return the HTML of a title or a caption."""

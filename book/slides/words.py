@@ -1,31 +1,26 @@
-"""Replaces references and citations with words, since slides have no other pages.
-
-Decks share the figures, tables and equations of the book.
-"""
+"""What the decks of a book share: words of references, figures and equations."""
 
 from collections.abc import Iterable
 
-from book.refs.bibliography import Bibliography
-from book.refs.numbers import Numbers
+from book.refs.targets import Targets
 from book.render import math
 from book.slides import marks
 from book.slides.marks import Slide, SlideFigure
 from book.text.blocks import Figure
 from book.text.book import Book
-from book.text.inline import CITATIONS, Role, replace_roles, roles
+from book.text.inline import roles
 from book.text.section import Section
 
 NEAR = 2  # slides
 
 
 class Words:
-    """Replaces the references and citations of a book with words."""
+    """The words, figures and equations of a book; slides have no numbers and links."""
 
     def __init__(self, book: Book):
         self.book = book
+        self.targets = Targets(book, numbered=False)
         self._mathml: dict[math.Equation, str] = {}
-        self._bibliography = Bibliography(book)
-        self._places = Numbers(book).places
         self._figures = {
             block.label: marks.to_figure(block, section.path.parent)
             for section in book.sections
@@ -69,30 +64,3 @@ class Words:
             if tex in home.text:
                 return home.at(home.text.partition(tex)[0].count("\n") + 1)
         return f"{section.name}.md"
-
-    def without_roles(self, text: str, section: Section) -> str:
-        """Return a text of a section with words in place of its roles."""
-
-        def words(role: Role) -> str:
-            if role.name in CITATIONS:
-                return self._citation(role, section)
-            return self._reference(role, text)
-
-        return replace_roles(text, words)
-
-    def _reference(self, role: Role, text: str) -> str:
-        """Return the title of a section, or words such as "the figure"."""
-        place = self._places[role.value]
-        if place.title:
-            return f"*{place.title}*"
-        words = f"the {place.kind}"
-        before = text[: role.start].rstrip()
-        at_start = not before or before[-1] in ".!?:"
-        return words.capitalize() if at_start else words
-
-    def _citation(self, role: Role, section: Section) -> str:
-        """Return the authors and years of the works that a role cites."""
-        works = [self._bibliography.label(key) for key in role.keys]
-        if role.name == "citet":
-            return "; ".join(f"{authors} ({year})" for authors, year in works)
-        return f"({'; '.join(', '.join(work) for work in works)})"

@@ -149,6 +149,11 @@ def without_slide_marks(source: str) -> str:
     return _replaced(source, ((m.start, m.end, _on_page(m, source)) for m in marks))
 
 
+def text_for(source: str, medium: Medium) -> str:
+    """Return `source` as `medium` shows it, without slide marks."""
+    return without_slide_marks(for_medium(source, medium))
+
+
 def _on_page(mark: SlideMark, source: str) -> str:
     return "" if mark.only_on_slides else source[mark.start + 3 : mark.end - 3]
 

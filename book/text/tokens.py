@@ -19,14 +19,15 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from book.text.blocks import Block, Figure, Heading, Prose, Table
-from book.text.inline import TOKEN, Medium, for_medium, without_slide_marks
+from book.text.inline import TOKEN, Medium, text_for
+from book.text.quantities import SYMBOLS, pattern
 
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 # A space within a number or before its unit does not break, and neither does the space
 # between an equation and its unit or the place between an equation and punctuation.
-UNIT = r"(?:[kMGT]?i?B|[kMGT]bit|[MGT]?FLOPs?)(?:/s)?|[mµn]?s|[MG]Hz|W|%"
-IN_QUANTITY = re.compile(rf"(?<=\d)\s(?=(?:{UNIT})(?![\w/])|\d{{3}}\b)")
-AFTER_EQUATION = re.compile(rf"\s?(?:(?:{UNIT})(?![\w/]))?[.,;:!?)’]*")
+UNIT = pattern(SYMBOLS)
+IN_QUANTITY = re.compile(rf"(?<=\d)\s(?={UNIT}|\d{{3}}\b)")
+AFTER_EQUATION = re.compile(rf"\s?(?:{UNIT})?[.,;:!?)’]*")
 SIGNS = {"---": "—", "--": "–", "...": "…"}  # longer ones first
 
 
@@ -45,6 +46,16 @@ def walk(tokens: Iterable[Token]) -> Iterator[Token]:
     for token in tokens:
         yield token
         yield from walk(token.children or [])
+
+
+def plain(tokens: Iterable[Token]) -> str:
+    """Return the words of tokens without their markup, on one line."""
+    words = (
+        token.content + token.meta.get("ending", "")
+        for token in walk(tokens)
+        if token.type not in ("inline", "role")
+    )
+    return " ".join("".join(words).split())
 
 
 def outside_links(line: Token) -> list[Token]:
@@ -133,7 +144,7 @@ def caption(block: Block, medium: Medium) -> list[Token]:
     """Return the title or the caption of a block as one `inline` token."""
     match block:
         case Heading(title=text) | Figure(caption=text) | Table(caption=text):
-            return parse_line(_shown(text, medium))
+            return parse_line(text_for(text, medium))
     return []
 
 
@@ -143,9 +154,5 @@ def body(block: Block, medium: Medium) -> list[Token]:
         return []
     match block:
         case Table(rows=text) | Prose(source=text):
-            return parse(_shown(text, medium))
+            return parse(text_for(text, medium))
     return []
-
-
-def _shown(text: str, medium: Medium) -> str:
-    return without_slide_marks(for_medium(text, medium))

@@ -4,8 +4,15 @@
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
 
-const { close } = require("./support.js");
-const { read, verdict, typical } = require("../../static/guess.js");
+const { close, library } = require("./support.js");
+const { KINDS, read, verdict, typical } = require("../../static/guess.js");
+
+test("readers may use the units of the book, with the same values", () => {
+  const sorted = (kinds) => kinds.map((units) => Object.entries(units).sort()).sort();
+  const ours = KINDS.map((units) => Object.fromEntries(units));
+  delete ours.at(-1)[""]; // a number without a unit
+  assert.deepEqual(sorted(ours), sorted(library.units));
+});
 
 for (const [typed, unit, value, words] of [
   ["25", "MiB", 25, "25 MiB"],

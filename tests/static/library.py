@@ -21,6 +21,7 @@ from book.facts.marked_numbers import marked
 from book.library import package
 from book.text.book import Book
 from book.text.inline import PLAY
+from book.text.quantities import UNITS
 from d2l import audit, predictions, tables
 from d2l.common import (
     Block,
@@ -180,6 +181,15 @@ def summaries() -> dict[str, Any]:
     return {name: audit.summary(name)._asdict() for name in quick}
 
 
+def units() -> list[dict[str, float]]:
+    """Return the units of each kind with their values."""
+    kinds = dict.fromkeys(kind for kind, _ in UNITS.values())
+    return [
+        {name: value for name, (of, value) in UNITS.items() if of == kind}
+        for kind in kinds
+    ]
+
+
 def main() -> None:
     numbers = {
         "blocks": blocks(),
@@ -203,6 +213,7 @@ def main() -> None:
         "shapes": shapes(),
         "summaries": summaries(),
         "turns": turns(),
+        "units": units(),
         "waves": [[*grid, wave_efficiency(*grid)] for grid in GRIDS],
     }
     json.dump(numbers, sys.stdout)

@@ -8,9 +8,9 @@ from nbformat.v4 import new_output
 from book.__main__ import main
 from book.base.errors import BookError
 from book.checks import numbers, rules
-from book.facts.quantities import quantities
 from book.records import fingerprint, store, validation
 from book.text.book import Book
+from book.text.quantities import quantities
 
 CELL = "```{.python .input .varies}\n%%tab all\nprint(1)\n```\n\n"
 FACTS = dict.fromkeys(validation.FACTS, "") | {"python": "3.11.2", "date": "2026-01-02"}

@@ -49,6 +49,8 @@ def test_a_place_that_the_output_does_not_have_names_no_number(place: str):
     [
         ("How many MiB is it?", "MiB"),
         ("Of 8, how many ms in all?", "ms"),
+        ("How many GFLOPs is it?", "GFLOPs"),
+        ("How many FLOPs does it do for each byte?", ""),
         ("How many?", ""),
     ],
 )

@@ -28,7 +28,7 @@ def minutes(*texts: tuple[str, float]) -> float:
             else:
                 tokens = parse(text)
                 shown = mathml(dict.fromkeys(equations(tokens), "here"))
-                index.add(tokens, Texts(lambda name, value: value, shown))
+                index.add(tokens, Texts(lambda reference: "", shown))
     return html.reading_time(index)
 
 

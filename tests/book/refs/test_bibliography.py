@@ -36,13 +36,12 @@ def test_works_of_one_author_and_year_have_letters_by_title(bibliography):
 
 
 def test_the_list_is_sorted_by_author_year_and_title(bibliography):
-    entries = bibliography.entries("ZYXWV").split("\n\n")
-    order = [entry.partition('"ref_')[2][0] for entry in entries]
-    assert order == list("VWXYZ")
-    assert "(2026b)" in entries[-1] and "(https://z.org)" in entries[-1]
+    assert [*bibliography.formatted] == list("VWXYZ")
+    assert "(2026b)" in bibliography.formatted["Z"]
+    assert bibliography.link("Z") == " [z.org](https://z.org)"
 
 
 def test_a_price_in_a_title_is_readable_and_no_formula(make_book):
     book: Book = make_book(one="# One\n\nBy :cite:`Z`.\n")
     (book.root / "refs.bib").write_text(BIB.replace("{Beta}", r"{For \$672}"))
-    assert r"For \$672*" in Bibliography(Book(book.root)).entries("Z")
+    assert r"For \$672*" in Bibliography(Book(book.root)).formatted["Z"]

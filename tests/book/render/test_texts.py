@@ -4,23 +4,29 @@ import re
 
 import pytest
 from bs4 import BeautifulSoup
+from markdown_it.token import Token
 
 from book.base.errors import BookError
 from book.render import math
 from book.render.texts import Texts, add_class, plain, raw
-from book.text.tokens import equations, parse, parse_line
+from book.text.tokens import equations, parse, parse_line, walk
 
+REFERENCE = '<a class="reference internal" href="a">1 &lt;</a>'
 LINK = '<a class="reference external" href="{0}">{0}</a>'
 
 
-def unchanged(role: str, value: str) -> str:
-    return value
+def address(reference: Token) -> str:
+    return reference.meta["to"]
 
 
 def html(text: str) -> str:
     tokens = parse(text)
+    for role in (token for token in walk(tokens) if token.type == "role"):
+        words = [Token("text", "", 0, content="1 <")]
+        link = Token("reference", "", 0, meta={"to": role.content}, children=words)
+        role.children = [*words, link]
     shown = math.mathml(dict.fromkeys(equations(tokens), "here"))
-    return Texts(lambda name, value: f"[{name} {value}]", shown).html(tokens)
+    return Texts(address, shown).html(tokens)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +34,7 @@ def html(text: str) -> str:
     [
         ("**a** *b* <c&d>", "<p><strong>a</strong> <em>b</em> &lt;c&amp;d&gt;</p>\n"),
         ("`x < 1`", '<p><code class="notranslate">x &lt; 1</code></p>\n'),
-        (":ref:`a`, b", "<p>[ref a], b</p>\n"),
+        (":ref:`a`, b", f"<p>1 &lt;{REFERENCE}, b</p>\n"),
         ("a\\\nb", "<p>a<br>b</p>\n"),
         (
             "[a](https://b.c?d&e)",
@@ -76,15 +82,21 @@ def test_mentions_of_terms_are_links():
     [text] = inline.children or []
     match = re.search("warp&c", text.content)
     assert match
-    texts = Texts(unchanged, {}, {id(text): [(match, "g.html#term-warp")]})
+    texts = Texts(address, {}, {id(text): [(match, "g.html#term-warp")]})
     link = '<a class="term reference internal" href="g.html#term-warp">warp&amp;c</a>'
     assert texts.html(tokens) == f"<p>a {link} &amp; a warp</p>\n"
+
+
+def test_a_reference_without_an_address_is_no_link():
+    words = [Token("text", "", 0, content="a")]
+    reference = Token("reference", "", 0, meta={"to": ""}, children=words)
+    assert Texts(address, {}).html([reference]) == "a"
 
 
 def test_html_of_ours_is_written_as_it_is():
     [inline] = parse_line("a")
     inline.children = [raw("<b>&"), *(inline.children or [])]
-    assert Texts(unchanged, {}).line([inline]) == "<b>&a"
+    assert Texts(address, {}).line([inline]) == "<b>&a"
 
 
 def test_a_class_is_added_to_the_first_element():

@@ -59,6 +59,7 @@ def test_what_follows_an_equation_stays_with_it(
     [
         ("64 MB at 2.5 GB/s", "64\xa0MB at 2.5\xa0GB/s"),
         ("2.5\nGB/s", "2.5\xa0GB/s"),
+        ("64 KiB in 2 h", "64\xa0KiB in 2\xa0h"),
         ("4 MBit and 3 skis", "4 MBit and 3 skis"),
         ("16 000 and 5 0000", "16\xa0000 and 5 0000"),
         ("a -- b --- c...", "a – b — c…"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from book.facts.quantities import quantities
+from book.text.quantities import quantities
 
 
 def found(text: str) -> list[tuple[float, str]]:
@@ -20,6 +20,7 @@ def found(text: str) -> list[tuple[float, str]]:
         ("83 % or 4 percent", [(83, "%"), (4, "percent")]),
         ("1.5 times, 4x", [(1.5, "times"), (4, "x")]),
         ("66.9 TFLOP/s", [(66.9, "TFLOP/s")]),
+        ("700 W at 1.98 GHz, 4 Mbit", [(700, "W"), (1.98, "GHz"), (4, "Mbit")]),
         ("float32 on an RTX 4090 in 3 steps", [(4090, ""), (3, "")]),
         ("no number, v1.2.3a", []),
     ],
