@@ -4173,4 +4173,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 3b9dd2e460413be2, with the contents 315addf6c327495e.
+# Generated from 8c1ee2521d15a954.

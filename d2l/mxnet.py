@@ -3822,4 +3822,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 6fb8006ef760d103, with the contents 9f330368a2c8b94c.
+# Generated from 87cfba5150d201fc.

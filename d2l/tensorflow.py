@@ -3974,4 +3974,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from c86b31843b265ece, with the contents 5320502de91ce82b.
+# Generated from 26ed7c9ee159aef5.

@@ -4067,4 +4067,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 5b089c4fcc9c5b49, with the contents 298f806b817649cc.
+# Generated from 223179d11a5d212d.

@@ -14,11 +14,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from book.base import build_paths
-from book.base.cache import digest
 from book.base.errors import BookError
 from book.base.progress import counted
 from book.library import figures
 from book.runner.files import write_whole
+from book.runner.freshness import digest
 from book.text.book import Book
 
 HEADER = '''\
@@ -44,8 +44,8 @@ MODULE = re.compile(
 )
 USED = re.compile(r"\bd2l\.\w+")
 IMPORT = re.compile(r"^(?:import|from) (?:[^\n(]*\([^)]*\)|[^\n]*)", re.MULTILINE)
-# The last line of a library: hashes of what it was made from, and of the rest.
-SEAL = "# Generated from {}, with the contents {}.\n"
+# The last line of a library: a hash of what it was made from and of its other lines.
+SEAL = "# Generated from {}.\n"
 
 
 @functools.lru_cache(maxsize=16)
@@ -75,7 +75,7 @@ def _cached(book: Book, tab: str) -> str:
 
 def _sealed(book: Book, tab: str, body: str) -> str:
     """Return the text of a library with a line that says what it was made from."""
-    return body + SEAL.format(digest(_sources(book, tab))[:16], digest([body])[:16])
+    return body + SEAL.format(digest(*_sources(book, tab), body)[:16])
 
 
 def _sources(book: Book, tab: str) -> Iterator[str]:
