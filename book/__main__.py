@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 Command = Callable[[argparse.Namespace], None]
 
 # Modules that take long to import are imported only by the commands that need them.
+# jsonschema imports these if it finds them, for formats that no notebook has.
+FORMATS = (
+    *("rfc3987_syntax", "rfc3986_validator", "rfc3339_validator"),
+    *("webcolors", "isoduration"),
+)
 
 
 def html(options: argparse.Namespace) -> None:
@@ -296,8 +301,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    # When jsonschema is imported, it builds a grammar of IRIs, which takes a second.
-    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+    for module in FORMATS:
+        sys.modules.setdefault(module, None)  # type: ignore[arg-type]
     os.environ.setdefault("NBFORMAT_VALIDATOR", "fastjsonschema")
 
     def work() -> None:

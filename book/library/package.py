@@ -83,7 +83,7 @@ def _sources(book: Book, tab: str) -> Iterator[str]:
     yield from (book.config.project["title"], tab, version("ruff"))
     yield book.config.library.get("public", "")
     yield repr(sorted(book.config.library[tab].items()))
-    others: set[str] = set()  # what all cells use, and import where nothing is saved
+    others = set(_used(book))  # what all cells use, and import where nothing is saved
     for section in book.sections:
         codes = [cell.code for cell in book.cells(section, tab)]
         imports = [line for code in codes for line in IMPORT.findall(code)]
@@ -92,10 +92,14 @@ def _sources(book: Book, tab: str) -> Iterator[str]:
             yield repr([section.name, labels, imports, saved])
         else:
             others.update(imports)
-        for other in book.tabs:
-            for cell in book.cells(section, other):
-                others.update(USED.findall(cell.code))
     yield repr(sorted(others))
+
+
+@functools.lru_cache(maxsize=16)
+def _used(book: Book) -> frozenset[str]:
+    """Return the names `d2l.NAME` that the cells of all tabs use."""
+    cells = (c for s in book.sections for tab in book.tabs for c in book.cells(s, tab))
+    return frozenset(name for cell in cells for name in USED.findall(cell.code))
 
 
 def generate(book: Book, tab: str) -> str:

@@ -8,8 +8,8 @@ from nbformat import NotebookNode
 
 from book.records.cleaning import SHOWN, UNPRINTABLE
 from book.records.images import problem_with_image
-from book.runner.limits import MOST_CHARACTERS, TOO_LARGE
 from book.runner.freshness import digest
+from book.runner.limits import MOST_CHARACTERS, TOO_LARGE
 
 FACTS = (
     *("machine", "machine_name", "gpu", "driver", "framework", "framework_version"),
