@@ -122,7 +122,8 @@ def write_articles(book: Book, titles: dict[str, str]) -> dict[str, Written]:
     def article(section: Section) -> Written:
         captions = site.numbers.captions.items()
         numbers = repr([n for (page, _), n in captions if page == section.name])
-        parts: list[str | bytes] = [*shared, section.name, section.text, numbers]
+        own = (section.name, section.text, numbers, repr(site.minutes))
+        parts: list[str | bytes] = [*shared, *own]
         parts += _records(book, section)
         return cache.value(parts, lambda: _written(_article(site, section)))
 
@@ -141,8 +142,9 @@ def write_articles(book: Book, titles: dict[str, str]) -> dict[str, Written]:
         for section in others
         if not book.below(section)
     }
+    written = {front.name: article(front), **found}  # The front page shows the minutes.
     cache.forget_others()
-    return {front.name: _written(_article(site, front)), **found}
+    return written
 
 
 def _shared_parts(site: Site, titles: dict[str, str]) -> list[str]:

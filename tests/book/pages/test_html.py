@@ -110,6 +110,19 @@ def test_after_a_mistake_the_last_site_stays_until_it_is_corrected(
     assert "Corrected." in soup(book, "chapter/one").text
 
 
+def test_the_front_page_shows_the_reading_time_of_todays_text(make_site_book: Make):
+    index = INDEX.replace("Read :numref:", "* :ref:")
+    book = make_site_book(index=index, one=ONE)
+
+    def shown() -> str:
+        html.build(Book(book.root))
+        return soup(book, "index").select_one(".section-card .minutes").text
+
+    assert [shown(), shown()] == ["5 min "] * 2
+    book.section("one").path.write_text(ONE.replace("the rest", "a word " * 1000))
+    assert shown() == "10 min "
+
+
 def test_a_removed_section_is_removed_from_the_site(make_site_book: Make):
     book = make_site_book(one=ONE, two="# Two\n\nText.\n")
     index = book.root / "index.md"
