@@ -118,9 +118,9 @@ def test_the_front_page_shows_the_reading_time_of_todays_text(make_site_book: Ma
         html.build(Book(book.root))
         return soup(book, "index").select_one(".section-card .minutes").text
 
-    assert [shown(), shown()] == ["5 min "] * 2
+    assert [shown(), shown()] == ["5 min"] * 2
     book.section("one").path.write_text(ONE.replace("the rest", "a word " * 1000))
-    assert shown() == "10 min "
+    assert shown() == "10 min"
 
 
 def test_a_removed_section_is_removed_from_the_site(make_site_book: Make):
