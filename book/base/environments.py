@@ -7,6 +7,7 @@ and again when the list changes. One of them is the environment that the rest of
     python3.11 -m book.base.environments book
 """
 
+import functools
 import os
 import re
 import shutil
@@ -111,11 +112,20 @@ def pins_on(
 
     `system` has the values of markers, as `RECORDING` has; None is this system.
     """
+    here = None if system is None else tuple(system.items())
+    return list(_pins_on(here, tuple(pins(name, root))))
+
+
+@functools.lru_cache(maxsize=16)  # parsing takes long, and each record asks for it
+def _pins_on(
+    system: tuple[tuple[str, str], ...] | None, pins: tuple[str, ...]
+) -> tuple[str, ...]:
     from packaging.requirements import Requirement
 
-    found = map(Requirement, pins(name, root))
-    chosen = [r for r in found if r.marker is None or r.marker.evaluate(system)]
-    return [f"{r.name}{r.specifier}" for r in chosen]
+    values = None if system is None else dict(system)
+    found = map(Requirement, pins)
+    chosen = [r for r in found if r.marker is None or r.marker.evaluate(values)]
+    return tuple(f"{r.name}{r.specifier}" for r in chosen)
 
 
 def _build(folder: Path, pins: Path) -> None:

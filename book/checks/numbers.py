@@ -149,7 +149,8 @@ def wrong_citations(book: Book) -> Iterator[str]:
     cache = build_paths.cache(book.root, "sources")
     for section in book.sections:
         parts = ["citations", section.text, *inputs]
-        found = cache.value(parts, partial(list, _wrong_in_section(section, rows)))
+        find = partial(list[tuple[int, str]], _wrong_in_section(section, rows))
+        found = cache.value(parts, find)
         yield from (f"{section.at(line)}: {problem}" for line, problem in found)
 
 
