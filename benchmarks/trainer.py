@@ -10,7 +10,6 @@ Trainer meets, but a missed target is not an error.
 
 import argparse
 import contextlib
-import hashlib
 import json
 import os
 import shutil
@@ -27,6 +26,7 @@ from benchmarks import common, stock_d2l, trainer_report
 from book.base import arguments, environments
 from book.base.errors import BookError
 from book.runner import execution
+from book.runner.freshness import Product, digest
 from book.text.book import Book
 
 FOLDER = common.FOLDER
@@ -145,16 +145,16 @@ def environment(tab: str) -> Path:
     """Return the interpreter of the bench's environment, which is built if need be."""
     pins = environments.pins_file(tab)
     extra = [*PACKAGES, *EXTRA.get(tab, ())]
-    digest = hashlib.sha256(pins.read_bytes() + repr(extra).encode()).hexdigest()
+    inputs = digest(pins.read_bytes() + repr(extra).encode())
     folder = FOLDER / "environments" / tab
-    stamp = folder / "built-from.sha256"
     python = folder / "bin/python"
-    if not stamp.exists() or stamp.read_text() != digest:
-        with common.progress(f"building an environment for {tab}"):
+    product = Product(python, folder / environments.STAMP)
+    if not product.is_fresh(inputs):
+        building = common.progress(f"building an environment for {tab}")
+        with building, product.made_from(inputs):
             shutil.rmtree(folder, ignore_errors=True)
             common.uv("venv", "--python", environments.PYTHON_VERSION, folder)
             common.uv("pip", "install", "--python", python, "-r", pins, *extra)
-            stamp.write_text(digest)
     return python
 
 

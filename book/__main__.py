@@ -19,27 +19,30 @@ if TYPE_CHECKING:
 Command = Callable[[argparse.Namespace], None]
 
 # Modules that take long to import are imported only by the commands that need them.
+# jsonschema imports these if it finds them, for formats that no notebook has.
+FORMATS = (
+    *("rfc3987_syntax", "rfc3986_validator", "rfc3339_validator"),
+    *("webcolors", "isoduration"),
+)
 
 
 def html(options: argparse.Namespace) -> None:
     """Build the book and print the path of its first page, last of all."""
-    from book.pages.freshness import up_to_date_index
+    from book.base import inputs
 
     if not Path("config.ini").exists():
         _read_book()  # raises an error before a folder is created here
     with locked(build_paths.PAGES_LOCK, "another process builds it"):
-        index = up_to_date_index(Path.cwd())
-        if index is None:
+        if not inputs.pages_are_fresh(Path.cwd()):
             from book.library import package
             from book.pages import html
 
             book = _checked_book()
             for tab in book.tabs:
                 package.generated(book, tab)  # reports a wrong #@save, as `make lib`
-            index = html.build(book)
-        notes = build_paths.HTML_NOTES.read_text("utf-8")
-    print(notes, end="")
-    print(index)
+            html.build(book)
+        pages = inputs.pages(Path.cwd())
+        print(*pages.notes, pages.path, sep="\n")
 
 
 def pdf(options: argparse.Namespace) -> None:
@@ -298,8 +301,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    # When jsonschema is imported, it builds a grammar of IRIs, which takes a second.
-    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+    for module in FORMATS:
+        sys.modules.setdefault(module, None)  # type: ignore[arg-type]
     os.environ.setdefault("NBFORMAT_VALIDATOR", "fastjsonschema")
 
     def work() -> None:

@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 15eefd06cae2eaaa, with the contents 6a29b5e08a5d9dc8.
+# Generated from eb542975a2c071e3.

@@ -3264,4 +3264,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from bd2363da87accced, with the contents cba139b86adaeb0a.
+# Generated from 3ea272648323883f.

@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 976dc2d58d5295f2, with the contents 719ed6d0ebfe1b45.
+# Generated from 1c7ab9b7f2a474c9.

@@ -3510,4 +3510,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from e9fee754b0f7ed83, with the contents 08c16cd40b67f954.
+# Generated from 5eb0bdd82b74db63.

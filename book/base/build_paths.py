@@ -4,17 +4,19 @@
 """
 
 import contextlib
+import functools
 from pathlib import Path
 
-from book.base.cache import Cache, code_hash
+from book.base.cache import Cache
 from book.base.files import remove
+from book.base.paths import ROOT
+from book.runner.freshness import digest_of_files
 
 BUILD = Path("_build")
 
 # Products
 HTML = BUILD / "html"
-HTML_STAMP = BUILD / "html.stamp"  # what the pages were built from
-HTML_NOTES = BUILD / "html.notes"  # what the last build printed
+HTML_STAMP = BUILD / "html.stamp"
 TYPST = BUILD / "typst"  # the document of each PDF
 PDF = BUILD / "pdf"
 SLIDES = BUILD / "slides"
@@ -37,6 +39,12 @@ EXPORT_LOCK = LOCKS / "export.lock"
 def records_lock(machine: str) -> Path:
     """Return the lock of the records of a machine."""
     return LOCKS / f"outputs-{machine}.lock"
+
+
+@functools.cache
+def code_hash() -> str:
+    """Return a hash of the program: all of `book/`, and the pins of what it uses."""
+    return digest_of_files(ROOT, "book/**/*.py", "environments/book.txt")
 
 
 def cache(root: Path, name: str) -> Cache:

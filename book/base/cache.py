@@ -1,8 +1,6 @@
 """A cache of values that take long to make, kept in files between builds."""
 
 import contextlib
-import functools
-import hashlib
 import multiprocessing
 import os
 import pickle
@@ -13,28 +11,12 @@ from typing import Any, TypeVar
 from book.base.errors import BookError
 from book.base.progress import Progress
 from book.runner.files import write_bytes_whole
+from book.runner.freshness import digest
 
 Value = TypeVar("Value")
 Item = TypeVar("Item")
 
 POLL_SECONDS = 0.1
-
-
-def digest(parts: Iterable[str | bytes]) -> str:
-    """Return a hash that differs for different lists of texts."""
-    result = hashlib.sha256()
-    for part in parts:
-        data = part.encode(errors="surrogatepass") if isinstance(part, str) else part
-        result.update(f"{len(data)}:".encode() + data)
-    return result.hexdigest()
-
-
-@functools.cache
-def code_hash() -> str:
-    """Return a hash of the program: all of `book/`, and the pins of what it uses."""
-    book = Path(__file__).parents[1]
-    files = [*sorted(book.rglob("*.py")), *book.parent.glob("environments/book.txt")]
-    return digest(file.read_bytes() for file in files)
 
 
 class Cache:
@@ -52,7 +34,7 @@ class Cache:
 
     def value(self, parts: Iterable[str | bytes], make: Callable[[], Value]) -> Value:
         """Return the value that depends on `parts`; call `make` if it is not cached."""
-        name = digest(parts)[:32]
+        name = digest(*parts)[:32]
         self.used.add(name)
         file = self.folder / name
         with contextlib.suppress(Exception):  # damaged pickles raise all kinds

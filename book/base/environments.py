@@ -7,20 +7,20 @@ and again when the list changes. One of them is the environment that the rest of
     python3.11 -m book.base.environments book
 """
 
-import contextlib
-import hashlib
+import functools
 import os
 import re
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from book.base.errors import BookError
 from book.base.files import locked
 from book.base.paths import ROOT
+from book.runner.freshness import Product, digest
 from book.runner.signals import exit_status, report
 
 PYTHON_VERSION = "3.11"
@@ -65,15 +65,29 @@ PIP_TO_UV = {
 
 def python(name: str, root: Path = ROOT) -> Path:
     """The interpreter of the environment `name`, which is built if that is due."""
-    pins = pins_file(name, root)
-    digest = hashlib.sha256(pins.read_bytes()).hexdigest()
-    folder = root / ".venvs" / name
-    if not _is_built(folder, digest):
-        with _lock(folder):
+    return _made(name, "python", root, _build)
+
+
+def _made(
+    name: str, program: str, root: Path, build: Callable[[Path, Path], None]
+) -> Path:
+    """Return a program of an environment, which `build` makes whole or not at all."""
+    pins, folder = pins_file(name, root), root / ".venvs" / name
+    product = Product(folder / "bin" / program, folder / STAMP)
+    inputs = digest(pins.read_bytes())
+    if not product.is_fresh(inputs):
+        waiting = f"another process builds {_short(folder)}"
+        with locked(folder.with_suffix(".lock"), waiting):
             # Another process may have built it while this one waited.
-            if not _is_built(folder, digest):
-                _build(folder, pins, digest)
-    return folder / "bin" / "python"
+            if not product.is_fresh(inputs):
+                try:
+                    with product.made_from(inputs):
+                        shutil.rmtree(folder, ignore_errors=True)
+                        build(folder, pins)
+                except BaseException:
+                    shutil.rmtree(folder, ignore_errors=True)
+                    raise
+    return product.path
 
 
 def pins_file(name: str, root: Path = ROOT) -> Path:
@@ -98,48 +112,36 @@ def pins_on(
 
     `system` has the values of markers, as `RECORDING` has; None is this system.
     """
+    here = None if system is None else tuple(system.items())
+    return list(_pins_on(here, tuple(pins(name, root))))
+
+
+@functools.lru_cache(maxsize=16)  # parsing takes long, and each record asks for it
+def _pins_on(
+    system: tuple[tuple[str, str], ...] | None, pins: tuple[str, ...]
+) -> tuple[str, ...]:
     from packaging.requirements import Requirement
 
-    found = map(Requirement, pins(name, root))
-    chosen = [r for r in found if r.marker is None or r.marker.evaluate(system)]
-    return [f"{r.name}{r.specifier}" for r in chosen]
+    values = None if system is None else dict(system)
+    found = map(Requirement, pins)
+    chosen = [r for r in found if r.marker is None or r.marker.evaluate(values)]
+    return tuple(f"{r.name}{r.specifier}" for r in chosen)
 
 
-def _is_built(folder: Path, digest: str) -> bool:
-    stamp = folder / STAMP
-    is_there = (folder / "bin" / "python").exists() and stamp.exists()
-    return is_there and stamp.read_text() == digest
-
-
-def _lock(folder: Path) -> contextlib.AbstractContextManager[None]:
-    """Hold the right to build `folder`."""
-    waiting = f"another process builds {_short(folder)}"
-    return locked(folder.with_suffix(".lock"), waiting)
-
-
-def _build(folder: Path, pins: Path, digest: str) -> None:
+def _build(folder: Path, pins: Path) -> None:
     size = f": about {SIZES[folder.name]}" if folder.name in SIZES else ""
     report(f"building {_short(folder)} from environments/{pins.name}{size}")
     start = time.monotonic()
     root = folder.parent.parent
-    try:
-        shutil.rmtree(folder, ignore_errors=True)
-        failure = f"environments/{pins.name} cannot be installed"
-        run_uv(
-            failure, "venv", "--quiet", "--python", sys.executable, folder, root=root
-        )
-        run_uv(
-            failure,
-            *("pip", "install", "--compile-bytecode"),
-            *("--python", folder / "bin" / "python", "-r", pins),
-            root=root,
-        )
-        _link_pandoc(folder)
-        # The stamp comes last: without it the folder counts as not built.
-        (folder / STAMP).write_text(digest)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+    failure = f"environments/{pins.name} cannot be installed"
+    run_uv(failure, "venv", "--quiet", "--python", sys.executable, folder, root=root)
+    run_uv(
+        failure,
+        *("pip", "install", "--compile-bytecode"),
+        *("--python", folder / "bin" / "python", "-r", pins),
+        root=root,
+    )
+    _link_pandoc(folder)
     report(f"built {_short(folder)} in {time.monotonic() - start:.0f} s")
 
 
@@ -199,19 +201,12 @@ def uv_command(root: Path = ROOT) -> list[str]:
     on_path = shutil.which("uv")
     if on_path:
         return [on_path]
-    folder = root / ".venvs" / "uv"
-    if not (folder / STAMP).exists():
-        with _lock(folder):
-            if not (folder / STAMP).exists():
-                _fetch_uv(folder, pins_file("uv", root))
-    return [str(folder / "bin" / "uv")]
+    return [str(_made("uv", "uv", root, _fetch_uv))]
 
 
 def _fetch_uv(folder: Path, pins: Path) -> None:
     report(f"fetching uv into {_short(folder)}")
-    shutil.rmtree(folder, ignore_errors=True)
     if _run([sys.executable, "-m", "venv", str(folder)]).returncode:
-        shutil.rmtree(folder, ignore_errors=True)
         raise BookError(
             f"Python {PYTHON_VERSION} has no module venv here; on Debian 12:"
             " apt-get install python3-venv"
@@ -219,9 +214,7 @@ def _fetch_uv(folder: Path, pins: Path) -> None:
     pip = [str(folder / "bin/python"), "-m", "pip"]
     result = _run([*pip, "install", "--quiet", "-r", str(pins)])
     if result.returncode:
-        shutil.rmtree(folder, ignore_errors=True)
         raise BookError(f"uv cannot be fetched: {_reason(result.stdout)}")
-    (folder / STAMP).write_text("")
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from urllib.parse import unquote
 
 from pygments.lexers import get_all_lexers
 
+from book.base import build_paths
 from book.base.progress import counted
 from book.checks import numbers
 from book.library.figures import is_interactive
@@ -73,7 +76,7 @@ def problems(book: Book) -> Iterator[str]:
             continue
         if section.title is None:
             yield f"{section.at(1)}: the page has no title; begin it with a heading"
-        for line, message in sorted(set(_section_problems(book, section, bib_keys))):
+        for line, message in _kept_problems(book, section, bib_keys):
             yield f"{section.at(line)}: {message}"
     yield from _label_problems(book)
 
@@ -87,6 +90,21 @@ def bibliography_keys(book: Book) -> set[str] | None:
             return None
         keys |= set(KEY.findall(file.read_text("utf-8", errors="replace")))
     return keys
+
+
+def _kept_problems(
+    book: Book, section: Section, bib_keys: set[str] | None
+) -> list[tuple[int, str]]:
+    """Return each problem of a section with its line, found again if inputs changed."""
+    targets = sorted({_target(link) for link in LINK.finditer(section.text)})
+    links = [(target, (section.path.parent / target).exists()) for target in targets]
+    libraries = [sorted(book.config.library.get(tab, {}).items()) for tab in book.tabs]
+    keys, figures = bib_keys and sorted(bib_keys), _interactive(section)
+    parts = [section.text, links, book.tabs, libraries, keys, figures, sys.version]
+    return build_paths.cache(book.root, "sources").value(
+        ["problems", repr(parts)],
+        lambda: sorted(set(_section_problems(book, section, bib_keys))),
+    )
 
 
 def _section_problems(
@@ -129,13 +147,21 @@ def _label_problems(book: Book) -> Iterator[str]:
                 first = places[label]
                 yield f"{where}: label '{label}' is already used at {first}; rename one"
             places.setdefault(label, where)
+    cache = build_paths.cache(book.root, "sources")
     for section in book.sections:
-        for block in section.blocks:
-            for role in roles(block.text) if not isinstance(block, Cell) else ():
-                if role.name in REFERENCES and role.value not in places:
-                    where = section.at(block.line_at(role.start))
-                    message = f"no label '{role.value}'; add it or correct the name"
-                    yield f"{where}: {message}"
+        parts = ["references", section.text]
+        for label, line in cache.value(parts, partial(list, _references(section))):
+            if label not in places:
+                message = f"no label '{label}'; add it or correct the name"
+                yield f"{section.at(line)}: {message}"
+
+
+def _references(section: Section) -> Iterator[tuple[str, int]]:
+    """Yield each label that the text of a section refers to, with its line."""
+    for block in section.blocks:
+        for role in roles(block.text) if not isinstance(block, Cell) else ():
+            if role.name in REFERENCES:
+                yield role.value, block.line_at(role.start)
 
 
 # Code
@@ -215,14 +241,19 @@ def _mark_mistakes(section: Section, text: Span) -> Iterator[str]:
     if PLAY not in text.classes:
         yield from numbers.mistakes_in_mark(text)
         return
-    figures = [b for b in section.blocks if isinstance(b, Figure)]
-    known = [n for n in (Path(f.path).stem for f in figures) if is_interactive(n)]
+    known = _interactive(section)
     names = {name.partition(".")[0] for name in text.attributes}
     if len(names) != 1 or not all("." in name for name in text.attributes):
         yield f"'{text.text}' sets no figure; write it as {{.play queue.every=1}}"
     elif (name := names.pop()) not in known:
         there = ", ".join(known) or "none"
         yield f"no figure '{name}' in this section; its interactive figures: {there}"
+
+
+def _interactive(section: Section) -> list[str]:
+    """Return the names of the interactive figures of a section."""
+    figures = [b for b in section.blocks if isinstance(b, Figure)]
+    return [n for n in (Path(f.path).stem for f in figures) if is_interactive(n)]
 
 
 def _role_problems(source: str, bib_keys: set[str] | None) -> Problems:
@@ -255,13 +286,18 @@ def _bold_problems(source: str) -> Problems:
             yield bold.start(), message
 
 
+def _target(link: re.Match[str]) -> str:
+    """Return the file that a link leads to."""
+    return unquote(link[1].partition("#")[0])
+
+
 def _link_problems(section: Section, source: str) -> Problems:
     """Yield links to missing files, links to sources, and unclosed equations."""
     text = without_code(source)
     if text.count("$$") % 2:
         yield text.index("$$"), "unclosed equation; add $$"
     for link in LINK.finditer(text):
-        target = unquote(link[1].partition("#")[0])
+        target = _target(link)
         if ADDRESS.match(link[1]):
             continue
         if not (section.path.parent / target).exists():

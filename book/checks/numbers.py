@@ -14,8 +14,11 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import chain, zip_longest
 
+from book.base import build_paths
+from book.base.paths import ROOT
 from book.facts.marked_numbers import (
     MEASUREMENTS,
     Rows,
@@ -24,6 +27,7 @@ from book.facts.marked_numbers import (
 )
 from book.facts.predictions import EQUATION, number_at, number_in_text, result
 from book.records import outputs, store
+from book.runner.freshness import digest_of_files
 from book.text.blocks import Block, Cell, Heading, Prose
 from book.text.book import Book
 from book.text.inline import CITATIONS, MARKS, Span, roles
@@ -141,17 +145,27 @@ def _mistakes_in_text(block: Block, span: Span) -> Iterator[str]:
 def wrong_citations(book: Book) -> Iterator[str]:
     """Yield a line for each number that differs from its published measurement."""
     rows = published_measurements(book)
+    inputs = [repr(rows), digest_of_files(ROOT, "d2l/*")]  # of the audit, too
+    cache = build_paths.cache(book.root, "sources")
     for section in book.sections:
-        for cell in section.cells:
-            name = cell.attributes.get("cited", "")
-            if name and name not in rows:
-                yield f"{section.at(cell.line)}: {_unknown(name)}"
-        cited, audited = (marked(section.blocks, m) for m in ("cited", "audited"))
-        found = [(*each, _problem_with_citation(*each, rows)) for each in cited]
-        found += [(*each, _problem_with_record(each[1])) for each in audited]
-        for block, span, problem in found:
-            if problem:
-                yield f"{section.at(block.line_at(span.start))}: {problem}"
+        parts = ["citations", section.text, *inputs]
+        find = partial(list[tuple[int, str]], _wrong_in_section(section, rows))
+        found = cache.value(parts, find)
+        yield from (f"{section.at(line)}: {problem}" for line, problem in found)
+
+
+def _wrong_in_section(section: Section, rows: Rows) -> Iterator[tuple[int, str]]:
+    """Yield each wrong citation of a section with its line."""
+    for cell in section.cells:
+        name = cell.attributes.get("cited", "")
+        if name and name not in rows:
+            yield cell.line, _unknown(name)
+    cited, audited = (marked(section.blocks, m) for m in ("cited", "audited"))
+    found = [(*each, _problem_with_citation(*each, rows)) for each in cited]
+    found += [(*each, _problem_with_record(each[1])) for each in audited]
+    for block, span, problem in found:
+        if problem:
+            yield block.line_at(span.start), problem
 
 
 def _problem_with_citation(block: Block, span: Span, rows: Rows) -> str:

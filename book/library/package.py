@@ -14,12 +14,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 from book.base import build_paths
-from book.base.cache import digest
 from book.base.errors import BookError
 from book.base.progress import counted
 from book.library import figures
 from book.library.saved import library_tabs
 from book.runner.files import write_whole
+from book.runner.freshness import digest
 from book.text.book import Book
 
 HEADER = '''\
@@ -47,8 +47,8 @@ MODULE = re.compile(
 )
 USED = re.compile(r"\bd2l\.\w+")
 IMPORT = re.compile(r"^(?:import|from) (?:[^\n(]*\([^)]*\)|[^\n]*)", re.MULTILINE)
-# The last line of a library: hashes of what it was made from, and of the rest.
-SEAL = "# Generated from {}, with the contents {}.\n"
+# The last line of a library: a hash of what it was made from and of its other lines.
+SEAL = "# Generated from {}.\n"
 
 
 @functools.lru_cache(maxsize=16)
@@ -84,27 +84,34 @@ def _cached(book: Book, tab: str) -> str:
 
 def _sealed(book: Book, tab: str, body: str) -> str:
     """Return the text of a library with a line that says what it was made from."""
-    return body + SEAL.format(digest(_sources(book, tab))[:16], digest([body])[:16])
+    return body + SEAL.format(digest(*_sources(book, tab), body)[:16])
 
 
 def _sources(book: Book, tab: str) -> Iterator[str]:
     """Yield everything that the text of a library depends on, except this program."""
     yield from (book.config.project["title"], tab, version("ruff"))
     yield book.config.library.get("public", "")
+    yield from _saving(book)
+
+
+@functools.lru_cache(maxsize=16)
+def _saving(book: Book) -> tuple[str, ...]:
+    """Return what the libraries depend on in the cells of all tabs."""
+    found: list[str] = []
     others: set[str] = set()  # what all cells use, and import where nothing is saved
-    for other in book.tabs:
-        yield repr(sorted(book.config.library.get(other, {}).items()))
+    for tab in book.tabs:
+        found.append(repr(sorted(book.config.library.get(tab, {}).items())))
         for section in book.sections:
-            codes = [cell.code for cell in book.cells(section, other)]
+            codes = [cell.code for cell in book.cells(section, tab)]
             imports = [line for code in codes for line in IMPORT.findall(code)]
             if saved := [code for code in codes if "@save" in code]:
                 labels = [label for label, _ in section.labels]
-                yield repr([section.name, labels, imports, saved])
+                found.append(repr([section.name, labels, imports, saved]))
             else:
                 others.update(imports)
             for code in codes:
                 others.update(USED.findall(code))
-    yield repr(sorted(others))
+    return (*found, repr(sorted(others)))
 
 
 def generate(book: Book, tab: str) -> str:

@@ -6,7 +6,6 @@ Jupyter writes is in `_build/lab`, and nothing needs a network once the environm
 there.
 """
 
-import hashlib
 import json
 import os
 import subprocess
@@ -25,6 +24,7 @@ from book.notebooks import archive, editions
 from book.pages import names
 from book.records import store
 from book.runner.files import write_whole
+from book.runner.freshness import digest
 from book.runner.kernel_settings import KERNEL_SETTINGS
 from book.runs import run
 from book.text.book import Book
@@ -184,18 +184,18 @@ def _write_notebook(file: Path, notebook: NotebookNode, tab: str) -> bool:
         **{"name": _kernel_name(tab), "display_name": _title(tab)},
         **{"language": "python"},
     }
-    digest = _digest(notebook)
+    contents = _digest(notebook)
     if file.exists():
         try:
             old = nbformat.read(file, as_version=4)
         except (nbformat.reader.NotJSONError, OSError, ValueError):
             return False
         written = old.metadata.get(WRITTEN)
-        if written == digest:
+        if written == contents:
             return False
         if written != _digest(old):
             return written is not None
-    notebook.metadata[WRITTEN] = digest
+    notebook.metadata[WRITTEN] = contents
     write_whole(file, nbformat.writes(notebook) + "\n")
     return False
 
@@ -203,7 +203,7 @@ def _write_notebook(file: Path, notebook: NotebookNode, tab: str) -> bool:
 def _digest(notebook: NotebookNode) -> str:
     """Return a hash of the texts in a notebook, which a reader may have changed."""
     texts = [[cell.cell_type, cell.source] for cell in notebook.cells]
-    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:16]
+    return digest(json.dumps(texts))[:16]
 
 
 def _kernel_name(tab: str) -> str:

@@ -22,14 +22,8 @@ from book.facts import predictions
 from book.records import cleaning, outputs
 from book.records.images import problem_with_image
 from book.render.outputs import html_of, printed
-from book.runner.execution import (
-    MOST_CHARACTERS,
-    TOO_LARGE,
-    Interpreter,
-    LimitedClient,
-    kernel,
-    scratch_folder,
-)
+from book.runner.execution import Interpreter, LimitedClient, kernel, scratch_folder
+from book.runner.limits import MOST_CHARACTERS, TOO_LARGE
 from book.text.blocks import Cell
 from book.text.book import Book
 from book.text.section import Section

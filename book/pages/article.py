@@ -6,7 +6,6 @@ collects its entries for search.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import posixpath
 import re
@@ -37,6 +36,7 @@ from book.render import code, math, outputs
 from book.render.math import Equation as Tex
 from book.render.math import mathml
 from book.render.texts import Texts, add_class, attribute, escape, plain, raw
+from book.runner.freshness import digest
 from book.text.blocks import (
     Block,
     Cell,
@@ -459,8 +459,7 @@ class Article:
     def _picture(self, picture: Picture) -> str:
         """Return a picture as an image, whose file is added to `images`."""
         suffix, data = PICTURES[picture.kind], picture.bytes
-        digest = hashlib.sha256(data).hexdigest()[:10]
-        file = f"{Path(self.name).name}_{digest}.{suffix}"
+        file = f"{Path(self.name).name}_{digest(data)[:10]}.{suffix}"
         self.images[file] = data
         size = imagesize.get(io.BytesIO(data))
         return self._image(file, size, picture.alt, "output") + "\n"

@@ -42,7 +42,7 @@ def for_book(book: Book, hosting: Hosting, files: Collection[str] = ()) -> Butto
         is_front = section is book.sections[0]
         found = {ALL_TABS: _existing(_of_book(book) if is_front else {}, files)}
         for tab in book.tabs:
-            own = _existing(_of_section(book, section, tab), files)
+            own = _existing(_of_section(book, section, tab), files) if files else []
             found[tab] = [*_hosted(book, section, tab, hosting), *own]
         if shown := {tab: each for tab, each in found.items() if each}:
             buttons[section.name] = shown

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from book import merge
-from book.base import build_paths
+from book.base import build_paths, inputs
 from book.base.errors import BookError
 from book.base.files import replace_folder
 from book.base.progress import counted
@@ -17,13 +17,12 @@ from book.facts.marked_numbers import published_measurements
 from book.library import package
 from book.pages import buttons, files, hosting, previews, search, solutions
 from book.pages.article import Article
-from book.pages.freshness import fingerprint, hash_of_files, up_to_date_index
 from book.pages.front import FrontPage
 from book.pages.page import Pages, Written
 from book.pages.search import Index
 from book.pages.site import Site
 from book.records import store
-from book.runner.files import write_whole
+from book.runner.freshness import digest_of_files
 from book.text.book import Book
 from book.text.section import Section
 
@@ -40,20 +39,13 @@ def build(book: Book) -> Path:
 
     Raises a `BookError` with a line for each mistake.
     """
-    if index := up_to_date_index(book.root):
-        return index
-    stamp, built_from = book.root / build_paths.HTML_STAMP, fingerprint(book.root)
-    stamp.unlink(missing_ok=True)
-    # The notes describe the last build and not this one.
-    notes = book.root / build_paths.HTML_NOTES
-    notes.unlink(missing_ok=True)
-    with replace_folder(book.root / build_paths.HTML) as new:
-        written = write_site(book, new)
-    lines = store.notes(state for each in written.values() for state in each.states)
-    write_whole(notes, "".join(f"{line}\n" for line in lines))
-    index = book.root / build_paths.HTML / f"{book.config.build['index']}.html"
-    write_whole(stamp, f"{built_from}\n{index.relative_to(book.root)}\n")
-    return index
+    pages, digest = inputs.pages(book.root), inputs.digest_of_inputs(book.root)
+    if not pages.is_fresh(digest):
+        with pages.made_from(digest) as notes:
+            with replace_folder(book.root / build_paths.HTML) as new:
+                written = write_site(book, new).values()
+            notes += store.notes(state for each in written for state in each.states)
+    return pages.path
 
 
 # The site
@@ -130,7 +122,8 @@ def write_articles(book: Book, titles: dict[str, str]) -> dict[str, Written]:
     def article(section: Section) -> Written:
         captions = site.numbers.captions.items()
         numbers = repr([n for (page, _), n in captions if page == section.name])
-        parts: list[str | bytes] = [*shared, section.name, section.text, numbers]
+        own = (section.name, section.text, numbers, repr(site.minutes))
+        parts: list[str | bytes] = [*shared, *own]
         parts += _records(book, section)
         return cache.value(parts, lambda: _written(_article(site, section)))
 
@@ -149,8 +142,9 @@ def write_articles(book: Book, titles: dict[str, str]) -> dict[str, Written]:
         for section in others
         if not book.below(section)
     }
+    written = {front.name: article(front), **found}  # The front page shows the minutes.
     cache.forget_others()
-    return {front.name: _written(_article(site, front)), **found}
+    return written
 
 
 def _shared_parts(site: Site, titles: dict[str, str]) -> list[str]:
@@ -160,7 +154,7 @@ def _shared_parts(site: Site, titles: dict[str, str]) -> list[str]:
     libraries = [package.generated(book, tab) for tab in package.libraries(book)]
     places = [numbers.places, numbers.pages, site.glossary.terms, site.references]
     names = repr([*places, titles, list(site.bibliography.works)])
-    return [hash_of_files(book.root, [*SHARED, *resources]), *libraries, names]
+    return [digest_of_files(book.root, *SHARED, *resources), *libraries, names]
 
 
 def _records(book: Book, section: Section) -> Iterator[bytes]:

@@ -16,10 +16,11 @@ from pathlib import Path
 from book.base import build_paths
 from book.base.errors import BookError
 from book.base.files import replace_folder
+from book.base.inputs import digest_of_inputs
 from book.pages import names
-from book.pages.freshness import fingerprint
 from book.paper.markup import string
-from book.runner.files import write_bytes_whole, write_whole
+from book.runner.files import write_bytes_whole
+from book.runner.freshness import Product
 from book.runner.signals import report
 from book.text.book import Book
 
@@ -47,14 +48,15 @@ def build(book: Book, tab: str | None = None) -> Path:
     edition.tabs = [book.check_tab(tab)] if tab else book.tabs
     pdf = book.root / build_paths.PDF / names.pdf(book, tab)
     folder = book.root / build_paths.TYPST / pdf.stem
-    stamp, built_from = folder.with_suffix(".stamp"), fingerprint(book.root)
-    if pdf.exists() and stamp.exists() and stamp.read_text() == built_from:
-        return pdf
-    stamp.unlink(missing_ok=True)
-    _write_document(edition, folder)
-    report(f"typesetting {pdf.name}")
-    write_bytes_whole(pdf, _typeset(book, folder))
-    write_whole(stamp, built_from)
+    product, inputs = (
+        Product(pdf, folder.with_suffix(".stamp")),
+        digest_of_inputs(book.root),
+    )
+    if not product.is_fresh(inputs):
+        with product.made_from(inputs):
+            _write_document(edition, folder)
+            report(f"typesetting {pdf.name}")
+            write_bytes_whole(pdf, _typeset(book, folder))
     return pdf
 
 

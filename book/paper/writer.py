@@ -7,7 +7,6 @@ the beginning of that section.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import re
@@ -32,6 +31,7 @@ from book.paper.edition import Edition, Page
 from book.paper.markup import Markup, code, entry, escape, string
 from book.records.outputs import PICTURES, InteractiveFigure, Picture, PrintedText, read
 from book.render.outputs import restyled
+from book.runner.freshness import digest
 from book.text.blocks import (
     Block,
     Cell,
@@ -224,7 +224,7 @@ class Writer:
         """Return the path and the width of a picture as arguments."""
         if suffix == ".svg":
             data = FONT.sub(f'font-family="{FAMILY}"', data.decode()).encode()
-        path = f"{hashlib.sha256(data).hexdigest()[:16]}{suffix}"
+        path = f"{digest(data)[:16]}{suffix}"
         (self.folder / path).write_bytes(data)
         width = imagesize.get(io.BytesIO(data))[0] * PICTURE_SCALE
         return f"{string(path)}, {min(width, TEXT_WIDTH):.0f}pt"

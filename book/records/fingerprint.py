@@ -2,13 +2,13 @@
 
 import ast
 import functools
-import hashlib
 import re
 from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
 from book.base import build_paths, environments
 from book.library import package
+from book.runner.freshness import digest
 from book.text.book import Book
 from book.text.section import Section
 
@@ -36,9 +36,8 @@ def fingerprint(book: Book, section: Section, tab: str) -> str:
     code = "\n".join(parts)
     parts += [text for name, text in package.data_files(book).items() if name in code]
     parts += environments.pins_on(environments.RECORDING, tab, book.root)
-    # Not the digest of the cache, which counts bytes: records have this one.
-    counted = "".join(f"{len(part)}:{part}" for part in parts)
-    return hashlib.sha256(counted.encode()).hexdigest()
+    # Records count characters, and the digest of a list counts bytes.
+    return digest("".join(f"{len(part)}:{part}" for part in parts))
 
 
 @functools.lru_cache(maxsize=8)

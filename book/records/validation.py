@@ -1,6 +1,5 @@
 """Says why a record, or an output of a cell, is not shown."""
 
-import hashlib
 import json
 from collections.abc import Iterator
 
@@ -9,7 +8,8 @@ from nbformat import NotebookNode
 
 from book.records.cleaning import SHOWN, UNPRINTABLE
 from book.records.images import problem_with_image
-from book.runner.execution import MOST_CHARACTERS, TOO_LARGE
+from book.runner.freshness import digest
+from book.runner.limits import MOST_CHARACTERS, TOO_LARGE
 
 FACTS = (
     *("machine", "machine_name", "gpu", "driver", "framework", "framework_version"),
@@ -95,5 +95,4 @@ def _is_text(value: object) -> bool:
 def hash_of_outputs(record: NotebookNode) -> str:
     """Return a hash that shows whether the outputs of a record were edited."""
     outputs = [cell.outputs for cell in record.cells]
-    text = json.dumps(outputs, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+    return digest(json.dumps(outputs, sort_keys=True, ensure_ascii=False))

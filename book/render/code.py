@@ -1,5 +1,7 @@
 """Writes code as HTML, with few but readable colors."""
 
+import functools
+
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
@@ -63,6 +65,7 @@ def without_marks(code: str) -> str:
     return MARK.sub("", code)
 
 
+@functools.lru_cache(maxsize=4096)  # tabs and pages share a third of all listings
 def colored(code: str, language: str) -> str:
     """Return the HTML of code, which ends in a line break, without a box."""
     lexer = get_lexer_by_name(LEXERS.get(language, language), stripnl=False)

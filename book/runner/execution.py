@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,14 +21,10 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from nbformat import NotebookNode
 
 from .kernel_settings import RUN, kernel_settings
+from .limits import CELL_SECONDS, MOST_CHARACTERS, TOO_LARGE
 from .machine import START_SECONDS
 from .signals import report
 
-CELL_SECONDS = 20 * 60
-MOST_CHARACTERS = 1_000_000  # of the outputs of one cell, as JSON
-TOO_LARGE = (
-    f"its outputs have more than {MOST_CHARACTERS:,} characters; print or draw less"
-)
 LOG_CHARACTERS = 2000
 COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -161,17 +157,11 @@ async def kernel(
         record_timing=False,
     )
     client.log.disabled = True
-    work = scratch / "work"
-    work.mkdir()
     settings = kernel_settings(
         interpreter.python, interpreter.library, interpreter.machine, scratch
     )
     try:
-        with open(scratch / "kernel.log", "w") as log:
-            await client.async_start_new_kernel(
-                cwd=str(work), env=settings, stdout=log, stderr=log
-            )
-        await client.async_start_new_kernel_client()
+        await _start(client, settings, scratch)
         yield client
     finally:
         if client.kc is not None:
@@ -179,6 +169,19 @@ async def kernel(
         if manager.has_kernel:
             await manager.shutdown_kernel(now=True)
         end_processes(settings[RUN])
+
+
+async def _start(
+    client: NotebookClient, settings: Mapping[str, str], scratch: Path
+) -> None:
+    """Start the kernel of a client; what the kernel itself prints goes to a log."""
+    work = scratch / "work"
+    work.mkdir()
+    with open(scratch / "kernel.log", "w") as log:
+        await client.async_start_new_kernel(
+            cwd=str(work), env=settings, stdout=log, stderr=log
+        )
+    await client.async_start_new_kernel_client()
 
 
 def end_processes(run: str) -> None:

@@ -5,13 +5,13 @@ metadata says which machine it is for, which code and which library it was made 
 and in which distributions its framework comes.
 """
 
-import hashlib
 from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
 
 from .errors import BookError
+from .freshness import digest_of_files
 
 NOTEBOOKS = "notebooks"
 RESULTS = "results"
@@ -39,9 +39,4 @@ def read_notebook(folder: Path, file: str) -> NotebookNode:
 
 def library_digest(folder: Path) -> str:
     """Return a hash of the package d2l in `folder`."""
-    digest = hashlib.sha256()
-    for file in sorted((folder / LIBRARY).glob("*")):
-        if file.suffix in (".py", ".csv") and file.is_file():
-            content = file.read_bytes()
-            digest.update(f"{file.name}:{len(content)}:".encode() + content)
-    return digest.hexdigest()
+    return digest_of_files(folder, f"{LIBRARY}/*.py", f"{LIBRARY}/*.csv")

@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -75,21 +75,20 @@ def run(
             return 0
         gpus_of(machine)  # raises an error if the name promises one that is not there
         print(f"to run: {_titles(due)}", flush=True)
-        pythons = {
-            tab: python or environments.python(tab, book.root)
-            for tab in sorted({tab for _, tab in due})
-        }
-        ready = [
-            Job(
-                *(book, section, tab, machine, pythons[tab]),
-                fingerprint=fingerprint.fingerprint(book, section, tab),
-            )
-            for section, tab in due
-        ]
-        failures = _record(ready, jobs)
+        failures = _record([*_jobs(book, due, machine, python)], jobs)
     if failures:
         raise BookError("\n".join(failure.reason for failure in failures))
-    return len(ready)
+    return len(due)
+
+
+def _jobs(
+    book: Book, due: Iterable[tuple[Section, str]], machine: str, python: Path | None
+) -> Iterator[Job]:
+    """Yield a job for each section and tab, with `python` or that of the tab."""
+    for section, tab in due:
+        interpreter = python or environments.python(tab, book.root)
+        code = fingerprint.fingerprint(book, section, tab)
+        yield Job(book, section, tab, machine, interpreter, code)
 
 
 def _titles(chosen: Iterable[tuple[Section, str]]) -> str:

@@ -17,7 +17,7 @@ PAGE = """\
 <pre>x = 1
 </pre></article></body></html>
 """
-SEAL = "# Generated from 0123456789abcdef, with the contents 0123456789abcdef.\n"
+SEAL = "# Generated from 0123456789abcdef.\n"
 FILES = {
     "config.ini": "",
     "_build/html/one.html": PAGE,

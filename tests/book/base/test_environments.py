@@ -144,6 +144,32 @@ def test_neither_venv_nor_pip(
         environments.python("jax", root)
 
 
+# Stands in for Python: makes an environment, whose pip is this program, too.
+PYTHON = """\
+#!/bin/sh
+echo "$@" >> "{log}"
+if [ "$2" = venv ]; then
+    mkdir -p "$3/bin" && cp "$0" "$3/bin/python"
+else
+    touch "${{0%python}}uv"
+fi
+"""
+
+
+def test_uv_is_fetched_again_when_its_pin_changes_and_only_then(
+    root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    python, log, pins = (tmp_path / n for n in ("python", "log", "environments/uv.txt"))
+    python.write_text(PYTHON.format(log=log))
+    python.chmod(0o755)
+    monkeypatch.setattr(environments.sys, "executable", str(python))
+    monkeypatch.setattr(environments.shutil, "which", lambda name: None)
+    for version, fetched in (("0.13.8", 1), ("0.13.8", 1), ("0.13.9", 2)):
+        pins.write_text(f"uv=={version}\n")
+        assert environments.uv_command(root) == [f"{root}/.venvs/uv/bin/uv"]
+        assert log.read_text().count(" venv ") == fetched
+
+
 def test_pins_have_no_comments(root: Path):
     (root / "environments/jax.txt").write_text("# all\njax==1  # why\n\nnumpy==2\n")
     assert environments.pins("jax", root) == ["jax==1", "numpy==2"]

@@ -3,7 +3,8 @@
 import pytest
 
 from book.base.errors import BookError
-from book.checks import rules
+from book.checks import markup, rules
+from book.text.book import Book
 
 PLAIN = "```{.python .input}\n%%tab "
 
@@ -208,3 +209,41 @@ def test_a_missing_bibliography_is_reported_once(make_book):
     assert problems(book) == [
         "refs.bib is missing; restore it, or correct `bibfile` in config.ini"
     ]
+
+
+# What a section depends on, each with a mistake and what is then reported.
+BESIDES = {
+    "img/b.txt": (None, "no file '../img/b.txt'"),
+    "refs.bib": ("@article{B, year={2026}}\n", "'A' is not in the bibliography"),
+    "chapter/two.md": ("# Two\n", "no label 'sec_two'"),
+    "config.ini": ("tabs = pytorch", "unknown tab 'jax'"),
+    "d2l/cited.csv": ("id,value,unit,hardware,source\nq,9,ms,T4,A\n", "not the value"),
+    "chapter/one.md": ("# One\n\n:bogus:`x`\n", "unknown role 'bogus'"),
+}
+
+
+def test_an_unchanged_section_is_judged_by_what_is_beside_it_today(make_book):
+    text = "# One\n\n[B](../img/b.txt) :cite:`A` :ref:`sec_two`"
+    text += " [8 ms]{.cited id=q} on a T4.\n\n" + f"{PLAIN}jax\n1\n```\n"
+    root = make_book(one=text, two="# Two\n:label:`sec_two`\n").root
+    (root / "img").mkdir()
+    (root / "img/b.txt").touch()
+    (root / "refs.bib").write_text("@article{A, year={2026}}\n")
+    (root / "d2l/cited.csv").write_text("id,value,unit,hardware,source\nq,8,ms,T4,A\n")
+    rules.check_for_build(Book(root))
+    for name, (mistake, message) in BESIDES.items():
+        good = (root / name).read_text()
+        if name == "config.ini":
+            mistake = good.replace("tabs = pytorch, jax", mistake)
+        (root / name).unlink() if mistake is None else (root / name).write_text(mistake)
+        assert message in "\n".join(problems(Book(root))), name
+        (root / name).write_text(good)
+        rules.check_for_build(Book(root))
+
+
+def test_an_unchanged_section_is_not_read_again(make_book, monkeypatch):
+    book = make_book(one="# One\n\nText.\n", two="# Two\n\n:bogus:`x`\n")
+    before = problems(book)
+    read = []
+    monkeypatch.setattr(markup, "_section_problems", lambda *args: read.append(args))
+    assert problems(Book(book.root)) == before and not read

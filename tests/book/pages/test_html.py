@@ -13,6 +13,7 @@ from golden.made_up import MACHINES, MadeUp, parsed
 from nbformat.v4 import new_output
 from rcssmin import cssmin
 
+from book.base import inputs
 from book.base.errors import BookError
 from book.checks import rules
 from book.pages import html
@@ -70,15 +71,12 @@ def test_an_unchanged_book_is_not_built_again(make_site_book: Make, monkeypatch)
         raise AssertionError("built again")
 
     monkeypatch.setattr(html, "write_site", fail)
-    assert html.build(Book(book.root)) == first == html.up_to_date_index(book.root)
-    notes = book.root / "_build/html.notes"
-    text = notes.read_text("utf-8")
-    assert text.startswith("without outputs: chapter/one (pytorch, missing)")
-    notes.unlink()
-    assert html.up_to_date_index(book.root) is None
-    notes.write_text(text, "utf-8")
+    assert html.build(Book(book.root)) == first == inputs.pages(book.root).path
+    assert inputs.pages_are_fresh(book.root)
+    (note, *_) = inputs.pages(book.root).notes
+    assert note.startswith("without outputs: chapter/one (pytorch, missing)")
     book.section("one").path.write_text(ONE.replace("And the", "And all the"))
-    assert html.up_to_date_index(book.root) is None
+    assert not inputs.pages_are_fresh(book.root)
 
 
 @pytest.mark.parametrize(
@@ -86,14 +84,13 @@ def test_an_unchanged_book_is_not_built_again(make_site_book: Make, monkeypatch)
 )
 def test_a_site_with_damaged_settings_is_not_up_to_date(make_book: Make, damage: bytes):
     book = make_book(one="# One\n")
-    stamp, page = (book.root / "_build" / n for n in ("html.stamp", "html/index.html"))
-    page.parent.mkdir(parents=True)
-    page.touch()
-    stamp.write_text(f"{html.fingerprint(book.root)}\n_build/html/index.html\n")
-    stamp.with_suffix(".notes").touch()
-    assert html.up_to_date_index(book.root) == page
+    pages = inputs.pages(book.root)
+    with pages.made_from(inputs.digest_of_inputs(book.root)):
+        pages.path.parent.mkdir(parents=True)
+        pages.path.touch()
+    assert inputs.pages_are_fresh(book.root)
     (book.root / "config.ini").write_bytes(damage)
-    assert html.up_to_date_index(book.root) is None
+    assert not inputs.pages_are_fresh(book.root)
 
 
 def test_after_a_mistake_the_last_site_stays_until_it_is_corrected(
@@ -106,13 +103,24 @@ def test_after_a_mistake_the_last_site_stays_until_it_is_corrected(
     for _ in range(2):
         with pytest.raises(BookError, match="cannot convert the equation"):
             html.build(Book(book.root))
-    assert html.up_to_date_index(book.root) is None
-    # The notes describe the last build.
-    assert not (book.root / "_build/html.notes").exists()
+    assert not inputs.pages_are_fresh(book.root)
     assert "And the rest." in soup(book, "chapter/one").text
     file.write_text(ONE.replace("And the rest.", "Corrected."))
     html.build(Book(book.root))
     assert "Corrected." in soup(book, "chapter/one").text
+
+
+def test_the_front_page_shows_the_reading_time_of_todays_text(make_site_book: Make):
+    index = INDEX.replace("Read :numref:", "* :ref:")
+    book = make_site_book(index=index, one=ONE)
+
+    def shown() -> str:
+        html.build(Book(book.root))
+        return soup(book, "index").select(".section-card .minutes")[0].text
+
+    assert [shown(), shown()] == ["5 min"] * 2
+    book.section("one").path.write_text(ONE.replace("the rest", "a word " * 1000))
+    assert shown() == "10 min"
 
 
 def test_a_removed_section_is_removed_from_the_site(make_site_book: Make):

@@ -6,6 +6,7 @@ import pytest
 from golden.made_up import CPU
 from test_machines import GPU, record
 
+from book.base import inputs
 from book.pages import html
 from book.records import fingerprint, store
 from book.text.book import Book
@@ -149,12 +150,12 @@ EDITS: dict[str, tuple[Callable[[Book], None], str]] = {
 @pytest.mark.parametrize("name", EDITS)
 def test_a_page_shows_a_change_of(book: Book, name: str):
     edit, shown = EDITS[name]
-    before, of_files = written(book), html.fingerprint(book.root)
+    before, of_files = written(book), inputs.digest_of_inputs(book.root)
     pages = ("chapter/one", "chapter/terms")
     assert not any(shown in before[page] for page in pages)
     edit(book)
     after = written(book)
     assert any(shown in after[page] for page in pages)
-    assert html.fingerprint(book.root) != of_files
+    assert inputs.digest_of_inputs(book.root) != of_files
     cites = name == "the works that other pages cite"
     assert after["chapter/works"].count('class="citation"') == 1 + cites
