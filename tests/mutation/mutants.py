@@ -58,7 +58,7 @@ def changes(path: Path) -> list[tuple[Any, Any, Any]]:
 
 
 def mutant(path: Path, module: Any, old: Any, new: Any) -> dict[str, Any] | None:
-    """Return a module's text after a change, its place and what differs, if anything."""
+    """Return a module after a change, the place and what differs, if anything."""
     before, after = module.code, module.deep_replace(old, new).code
     if UNSEEN.sub("", before) == UNSEEN.sub("", after):
         return None

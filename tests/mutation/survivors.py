@@ -6,6 +6,7 @@ it has imported what the tests need except the book itself.
 """
 
 import contextlib
+import functools
 import importlib
 import json
 import os
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -26,31 +27,43 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PASSED = int(pytest.ExitCode.OK)
 STUCK = 100
-SHOWS = "-v" in sys.argv
 
 
-def nearest(file: str) -> list[str]:
-    """Return the test files of a module: of its name, or in its room, by its imports."""
-    root, module = Path.cwd(), Path(file)
-    room = root / "tests" / module.parent
-    own = [room / f"test_{module.stem}.py"]
-    dotted = rf"{'[.]'.join(module.parts[:-1])}(?:[.]| import .*\b){module.stem}\b"
-    if not own[0].exists():
-        own = [p for p in room.glob("test_*.py") if re.search(dotted, p.read_text())]
-    if not own:
-        every = sorted((root / "tests" / module.parts[0]).rglob("test_*.py"))
-        own = [p for p in every if re.search(dotted, p.read_text())] or every
-    return [path.relative_to(root).as_posix() for path in sorted(own)]
+def nearest(file: Path) -> list[str]:
+    """Return the test files of a module.
+
+    They are those of its room that have its name or import it, else those of another
+    room that import it, else those of the first room whose modules import it.
+    """
+    room = Path("tests") / file.parent
+    own = {str(room / f"test_{file.stem}.py")}
+    found = {name for name in own if Path(name).exists()} | {*importers(file, room)}
+    found = found or {*importers(file, Path("tests") / file.parts[0])}
+    users = [Path(user) for user in importers(file, Path(file.parts[0]))]
+    if not found and users:
+        beside = (user for user in users if user.parent == users[0].parent)
+        return sorted({test for user in beside for test in nearest(user)})
+    return sorted(found)
+
+
+def importers(file: Path, folder: Path) -> list[str]:
+    """Return the modules, or in `tests` the test files, of a folder that import one."""
+    package = "[.]".join(file.parent.parts)
+    name = re.compile(rf"\b{package}(?:[.]| import .*\b){file.stem}\b")
+    pattern = "test_*.py" if folder.parts[0] == "tests" else "*.py"
+    paths = sorted(folder.rglob(pattern))
+    return [str(path) for path in paths if name.search(path.read_text("utf-8"))]
 
 
 class Reach:
     """A plugin that notes which lines of a file each test reaches."""
 
     def __init__(self, file: Path) -> None:
-        self.file, self.now, self.lines = str(file), "", {}
+        self.file, self.now = str(file), ""
+        self.lines: dict[str, set[int]] = {}
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item):
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         self.now = item.nodeid
         self.lines[item.nodeid] = set()
         sys.settrace(self.enter)
@@ -59,10 +72,10 @@ class Reach:
         finally:
             sys.settrace(None)
 
-    def enter(self, frame: FrameType, event: str, value: object):
+    def enter(self, frame: FrameType, event: str, value: object) -> Any:
         return self.note if frame.f_code.co_filename == self.file else None
 
-    def note(self, frame: FrameType, event: str, value: object):
+    def note(self, frame: FrameType, event: str, value: object) -> Any:
         self.lines[self.now].add(frame.f_lineno)
         return self.note
 
@@ -80,13 +93,13 @@ class First:
 
 def forked(work: Callable[[], Any], limit: float = float("inf")) -> Any:
     """Return what `work` returns in a process of its own, or STUCK after `limit` s."""
-    with tempfile.TemporaryFile() as answer, tempfile.TemporaryFile() as output:
+    with tempfile.TemporaryFile() as answer, open(os.devnull, "w") as nowhere:
         child = os.fork()
         if not child:
             try:
                 os.setsid()
-                os.dup2(output.fileno(), 1)
-                os.dup2(output.fileno(), 2)
+                os.dup2(nowhere.fileno(), 1)
+                os.dup2(nowhere.fileno(), 2)
                 answer.write(json.dumps(work()).encode())
                 answer.flush()
             finally:
@@ -101,9 +114,7 @@ def forked(work: Callable[[], Any], limit: float = float("inf")) -> Any:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(child, 0)
         answer.seek(0)
-        output.seek(0)
         text = answer.read()
-        print(output.read().decode(errors="replace")) if SHOWS else None
         return json.loads(text) if text else STUCK
 
 
@@ -115,7 +126,7 @@ def tests(files: list[str], *plugins: object) -> int:
 
 
 def reach(files: list[str], module: Path) -> dict[str, Any]:
-    """Return how the tests end, what lines each reaches, and the modules they import."""
+    """Return how the tests end, the lines that each reaches, and what they import."""
     plugin = Reach(module)
     status = tests(files, plugin)
     here = str(Path.cwd())
@@ -135,7 +146,7 @@ def survivors(mutants: list[dict[str, Any]], files: list[str]) -> Iterator[dict]
     start = time.monotonic()
     before = forked(lambda: reach(files, module))
     if before == STUCK or before["status"] != PASSED:
-        sys.exit(f"error: {mutants[0]['file']}: {' '.join(files)} fail without a fault")
+        sys.exit(f"error: {' '.join(files)}: a test fails without a fault; mend it")
     for name in before["imports"]:
         with contextlib.suppress(BaseException):
             importlib.import_module(name)
@@ -147,7 +158,7 @@ def survivors(mutants: list[dict[str, Any]], files: list[str]) -> Iterator[dict]
     for mutant in mutants:
         module.write_text(mutant["text"], "utf-8")
         first = First(mutant["line"], before["lines"])
-        if forked(lambda first=first: tests(files, first), limit) == PASSED:
+        if forked(functools.partial(tests, files, first), limit) == PASSED:
             yield mutant
     module.write_text(original, "utf-8")
     sys.dont_write_bytecode = False
@@ -175,7 +186,7 @@ def main() -> None:
         copied(Path(folder).resolve())
         for file in dict.fromkeys(mutant["file"] for mutant in mutants):
             of_file = [mutant for mutant in mutants if mutant["file"] == file]
-            files = nearest(file)
+            files = nearest(Path(file))
             left = 0
             for mutant in survivors(of_file, files):
                 left += 1
@@ -186,4 +197,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)
