@@ -83,6 +83,27 @@ def test_a_text_without_a_number_has_no_result():
     assert predictions.result(marked("two")) is None
 
 
+@pytest.mark.parametrize(
+    "text, waits, introduces",
+    [
+        ("It waits for 2. It does.", True, False),
+        ("(**It introduces:**)", True, True),
+        ("[It, too:] ", True, True),
+        ("[It]{.open} is in sight:", False, True),
+        ("* a list", False, False),
+        ("- a list", False, False),
+        ("12. a list", False, False),
+        ("> a quotation", False, False),
+        ("```\nlisting\n```", False, False),
+        ("![A figure](a.svg)", False, False),
+    ],
+)
+def test_paragraphs_wait_with_an_output(text: str, waits: bool, introduces: bool):
+    [block] = parse(f"{text}\n").blocks
+    assert predictions.is_open(block) == (not waits)
+    assert predictions.introduces(block) == introduces
+
+
 PREDICTING = "```{{.python .input .predict {}}}\n%%tab all\nprint(1)\n```\n"
 ASKED = 'question="How many s?" '
 CELL = PREDICTING.format(f'{ASKED}answer="n: ? s"')
