@@ -32,27 +32,28 @@ STUCK = 100
 def nearest(file: Path) -> list[str]:
     """Return the test files of a module.
 
-    They are those of its room that have its name or import it, else those of another
-    room that import it, else those of the first room whose modules import it.
+    They are those that name its path, and those of its room that have its name or
+    import it; else those of another room that import it; else those of the first room
+    whose modules import it.
     """
-    room = Path("tests") / file.parent
-    own = {str(room / f"test_{file.stem}.py")}
-    found = {name for name in own if Path(name).exists()} | {*importers(file, room)}
-    found = found or {*importers(file, Path("tests") / file.parts[0])}
-    users = [Path(user) for user in importers(file, Path(file.parts[0]))]
+    tests, room = Path("tests") / file.parts[0], Path("tests") / file.parent
+    of_name = matching(re.escape(str(file)), tests)
+    of_name += [str(p) for p in [room / f"test_{file.stem}.py"] if p.exists()]
+    package = "[.]".join(file.parent.parts)
+    imported = rf"{package}(?:[.]| import .*\b){file.stem}\b"
+    found = {*of_name, *matching(imported, room)} or {*matching(imported, tests)}
+    users = [Path(user) for user in matching(imported, Path(file.parts[0]))]
     if not found and users:
         beside = (user for user in users if user.parent == users[0].parent)
         return sorted({test for user in beside for test in nearest(user)})
     return sorted(found)
 
 
-def importers(file: Path, folder: Path) -> list[str]:
-    """Return the modules, or in `tests` the test files, of a folder that import one."""
-    package = "[.]".join(file.parent.parts)
-    name = re.compile(rf"\b{package}(?:[.]| import .*\b){file.stem}\b")
-    pattern = "test_*.py" if folder.parts[0] == "tests" else "*.py"
-    paths = sorted(folder.rglob(pattern))
-    return [str(path) for path in paths if name.search(path.read_text("utf-8"))]
+def matching(pattern: str, folder: Path) -> list[str]:
+    """Return the modules, or in `tests` the test files, in which a pattern occurs."""
+    glob = "test_*.py" if folder.parts[0] == "tests" else "*.py"
+    files = sorted(folder.rglob(glob))
+    return [str(file) for file in files if re.search(pattern, file.read_text("utf-8"))]
 
 
 class Reach:

@@ -1,4 +1,7 @@
-"""Numbers of published measurements, and records of predictions, are those of d2l."""
+"""Numbers of published measurements, and records of predictions, are those of d2l.
+
+book/checks/numbers.py compares them, with the rows of book/facts/marked_numbers.py.
+"""
 
 import dataclasses
 

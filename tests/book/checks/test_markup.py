@@ -1,4 +1,7 @@
-"""Problems in the sources are reported with their exact lines."""
+"""Problems in the sources are reported with their exact lines.
+
+book/text/parsing.py finds many of them.
+"""
 
 import pytest
 

@@ -59,6 +59,10 @@ def test_what_follows_an_equation_stays_with_it(
     [
         ("64 MB at 2.5 GB/s", "64\xa0MB at 2.5\xa0GB/s"),
         ("2.5\nGB/s", "2.5\xa0GB/s"),
+        ("1 B, 2 kB/s, 3 GiB", "1\xa0B, 2\xa0kB/s, 3\xa0GiB"),
+        ("4 Mbit/s, 5 FLOP/s, 6 TFLOPs", "4\xa0Mbit/s, 5\xa0FLOP/s, 6\xa0TFLOPs"),
+        ("7 s, 8 ms, 9 µs, 1 ns", "7\xa0s, 8\xa0ms, 9\xa0µs, 1\xa0ns"),
+        ("2 GHz, 3 W, 4 %, 5 W/m", "2\xa0GHz, 3\xa0W, 4\xa0%, 5 W/m"),
         ("4 MBit and 3 skis", "4 MBit and 3 skis"),
         ("16 000 and 5 0000", "16\xa0000 and 5 0000"),
         ("a -- b --- c...", "a – b — c…"),
