@@ -27,6 +27,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PASSED = int(pytest.ExitCode.OK)
 STUCK = 100
+TAB = "pytorch"  # of the tests in tests/d2l
+OTHER_TAB = re.compile("_(jax|mxnet|tensorflow)$")
 
 
 def nearest(file: Path) -> list[str]:
@@ -52,7 +54,9 @@ def nearest(file: Path) -> list[str]:
 def matching(pattern: str, folder: Path) -> list[str]:
     """Return the modules, or in `tests` the test files, in which a pattern occurs."""
     glob = "test_*.py" if folder.parts[0] == "tests" else "*.py"
-    files = sorted(folder.rglob(glob))
+    files = (
+        file for file in sorted(folder.rglob(glob)) if not OTHER_TAB.search(file.stem)
+    )
     return [str(file) for file in files if re.search(pattern, file.read_text("utf-8"))]
 
 
@@ -122,7 +126,7 @@ def forked(work: Callable[[], Any], limit: float = float("inf")) -> Any:
 def tests(files: list[str], *plugins: object) -> int:
     """Return pytest's status of the tests in `files`, up to the first that fails."""
     options = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not timing"]
-    tab = ["--tab", "pytorch"] if files[0].startswith("tests/d2l") else []
+    tab = ["--tab", TAB] if files[0].startswith("tests/d2l") else []
     return int(pytest.main([*options, *tab, *files], list(plugins)))
 
 
