@@ -107,6 +107,7 @@ def test_paragraphs_wait_with_an_output(text: str, waits: bool, introduces: bool
 PREDICTING = "```{{.python .input .predict {}}}\n%%tab all\nprint(1)\n```\n"
 ASKED = 'question="How many s?" '
 CELL = PREDICTING.format(f'{ASKED}answer="n: ? s"')
+WRONG = "'$1 + 1 = {}$ s' is wrong, since the left side is 2"
 QUESTION = 'no question for readers; write question="How many ms for n = 8?"'
 
 
@@ -126,7 +127,8 @@ QUESTION = 'no question for readers; write question="How many ms for n = 8?"'
         (PREDICTING.format(f'{ASKED}answer="?" cited=x'), 3, "no measurement 'x' in"),
         (f"So [2 s]{{.arithmetic}}.\n\n{CELL}\n[3 s]{{.arithmetic}}.\n", 10, "no cell"),
         (f"So [2 s]{{.arithmetic}}.\n\n## Two\n\n{CELL}", 3, "no cell"),
-        (f"[$1 + 1 = 3$ s]{{.arithmetic}}.\n\n{CELL}", 3, "the left side is 2"),
+        (f"[$1 + 1 = 2.05$ s]{{.arithmetic}}.\n\n{CELL}", 3, WRONG.format("2.05")),
+        (f"[$1 + 1 = 1.95$ s]{{.arithmetic}}.\n\n{CELL}", 3, WRONG.format("1.95")),
         (f"[two]{{.arithmetic}}.\n\n{CELL}", 3, "no number in 'two'"),
         (f"## [2 s]{{.arithmetic}}\n\n{CELL}", 3, "in no paragraph"),
     ],
