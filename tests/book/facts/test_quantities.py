@@ -29,7 +29,7 @@ def test_numbers_are_found_with_their_units(text, expected):
 
 
 # The value of 2 of each unit in seconds, bytes, FLOP or ones.
-VALUES = {
+VALUES: dict[str, dict[str, float]] = {
     "time": {
         **dict.fromkeys(("s", "sec", "second", "seconds"), 2),
         **dict.fromkeys(("ms", "millisecond", "milliseconds"), 2e-3),
