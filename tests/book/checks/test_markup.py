@@ -1,6 +1,6 @@
 """Problems in the sources are reported with their exact lines.
 
-book/text/parsing.py finds many of them.
+book/text/parsing.py finds many of them, and book/checks/numbers.py those in marks.
 """
 
 import pytest

@@ -1,4 +1,7 @@
-"""The numbers that answer predictions are those of the records."""
+"""The numbers that answer predictions are those of the records.
+
+book/checks/numbers.py compares them.
+"""
 
 import pytest
 
