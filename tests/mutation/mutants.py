@@ -27,7 +27,9 @@ from book.runner.signals import exit_status
 ROOT = Path(__file__).parents[2]
 GENERATED = {f"d2l/{name}.py" for name in ("torch", "mxnet", "jax", "tensorflow")}
 # Mutants that differ only there behave alike.
-UNSEEN = re.compile(r"(, *)?(encoding|strict) *= *[\w'\"-]+|(?<=code\()[\w'\"-]+")
+UNSEEN = re.compile(
+    r"(, *)?(encoding|strict) *= *[\w'\"-]+|(?<=code\(|text\()[\w'\"-]+"
+)
 # A part of a pattern; classes and escaped signs are one part each.
 TOKEN = re.compile(
     r"\\.|\[\^?\]?(?:\\.|[^]\\])*\]|(?P<open>\((?:\?(?:P<\w+>|<?[=!]|:))?)|[)|]"

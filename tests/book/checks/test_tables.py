@@ -79,7 +79,11 @@ VALID = "is not a valid id; write one such as copy-pytorch-finished"
             "cores,10,,",
             "3: '10 ' is not a plausible cores, 20 to 200 -;",
         ),
-        ("T4,bandwidth", "T4,width", "cards.csv:2: unknown property 'width'; choose f"),
+        (
+            *("T4,bandwidth", "T4,width"),
+            "cards.csv:2: unknown property 'width'; choose from bandwidth, cores, lanes,"
+            " fp32, fp8",
+        ),
         ("lanes", "cores", "cards.csv:4: T4 has 'cores' already; remove one"),
         ("T4,cores,100,,NVIDIA.T4\n", "", "d2l/cards.csv: T4 has no 'cores'; add it"),
         (

@@ -1,4 +1,7 @@
-"""Cells marked `.predict` say which number of their output readers predict."""
+"""Cells marked `.predict` say which number of their output readers predict.
+
+book/checks/numbers.py finds mistakes in the marks.
+"""
 
 from collections.abc import Callable
 
