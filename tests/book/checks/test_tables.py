@@ -81,8 +81,8 @@ VALID = "is not a valid id; write one such as copy-pytorch-finished"
         ),
         (
             *("T4,bandwidth", "T4,width"),
-            "cards.csv:2: unknown property 'width'; choose from bandwidth, cores, lanes,"
-            " fp32, fp8",
+            "cards.csv:2: unknown property 'width'; choose from bandwidth, cores,"
+            " lanes, fp32, fp8",
         ),
         ("lanes", "cores", "cards.csv:4: T4 has 'cores' already; remove one"),
         ("T4,cores,100,,NVIDIA.T4\n", "", "d2l/cards.csv: T4 has no 'cores'; add it"),
