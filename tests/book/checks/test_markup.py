@@ -122,7 +122,7 @@ BROKEN = [
         "'No.1' is not in the bibliography; add it or correct the key",
     ),
     (
-        "`It`\n**is `b` or\n$c$** here.\n",
+        "`Code`\n**is `b` or\n$c$** here.\n",
         4,
         "'`' within bold text; end the bold text before it",
     ),
