@@ -74,6 +74,7 @@ def test_a_text_for_one_medium_is_omitted_from_the_others():
         ("A. [B.]{.web}\nC.", "A.\nC."),
         ("A.\n[B.]{.web} C.", "A.\n C."),
         ("A. [B.]{.web}", "A."),
+        ("[A.]{.web} B.", " B."),
     ],
 )
 def test_lines_around_an_omitted_sentence_remain(text, printed):
