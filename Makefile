@@ -10,7 +10,7 @@ endif
 	system test-book test-site test-static test-d2l test-chapter test-timing test-wheel \
 	test-hosts hosts tools \
 	bench-trainer bench-kernels bench-scaling quick lint coverage \
-	plans audit test-plans lock clean help golden
+	mutate plans audit test-plans lock clean help golden
 
 TABS := $(shell sed -n 's/^tabs *= *//p' config.ini | tr -d ',')
 CODE := book tests d2l benchmarks
@@ -42,7 +42,7 @@ endef
 given = $(filter command,$(origin $(1)))
 option = $(if $(call given,$(1)),--$(2)='$(subst ','\'',$(value $(1)))')
 SETTINGS := TAB SECTION MACHINE JOBS PYTHON FORCE OUTPUTS PDF PUSH TO FROM ROUNDS GPUS PORT OLDEST BASE PAGE
-SETTINGS += ORIGIN UPGRADE HOST
+SETTINGS += ORIGIN UPGRADE HOST PLACE
 unexport $(SETTINGS)
 # A misspelt setting is an error, unless another make calls this one. Other programs'
 # variables have an underscore, but for CI.
@@ -163,7 +163,9 @@ help:  ## this list
 	@echo 'BASE     a checkout of another commit for golden; build the same things in both'
 	@echo 'PAGE     a page, such as use-gpu: golden shows all that differs there, and only that'
 	@echo 'ALL      1 for all tests of a part, in place of those of make test'
-	@echo 'ROUNDS   turns of each loop or kernel in a bench, 7 if not given; steps in bench-scaling'
+	@echo 'ROUNDS   turns of each loop or kernel in a bench, 7 if not given; steps in bench-scaling;'
+	@echo '         faults that mutate plants, 60 if not given'
+	@echo 'PLACE    a room or a module for mutate, such as book/facts or d2l/launcher.py'
 	@echo 'GPUS     1 to train on a GPU in bench-trainer; how many in bench-scaling'
 	@echo 'UPGRADE  packages or tabs whose newest releases lock takes, or 1 for all; without it, pins stay'
 	@echo 'PORT     where to serve, 8000 if not given, or 8888 for lab'
@@ -242,6 +244,14 @@ coverage: $(call built,test)  ## which lines of book/ its tests do not reach
 	@rm -rf _build/coverage && mkdir -p _build/coverage
 	-@$(TEST) coverage run -m pytest $(SPREAD) tests/book
 	@$(TEST) coverage combine --quiet && $(TEST) coverage report
+
+of_d2l = $(filter d2l%,$(value PLACE))
+mutate: $(call built,test) $(if $(of_d2l),$(call built,pytorch))  ## plant faults, print those that the nearest tests miss; PLACE=book/facts ROUNDS=60
+	@mkdir -p _build
+	@PYTHONPATH=. .venvs/test/bin/python tests/mutation/mutants.py $(call option,PLACE,place) \
+		$(call option,ROUNDS,rounds) > _build/mutants.json
+	@PYTHONPATH=. $(if $(of_d2l),.venvs/pytorch,.venvs/test)/bin/python \
+		tests/mutation/survivors.py _build/mutants.json
 
 ## Measure it
 

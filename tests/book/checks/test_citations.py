@@ -1,4 +1,7 @@
-"""Numbers of published measurements, and records of predictions, are those of d2l."""
+"""Numbers of published measurements, and records of predictions, are those of d2l.
+
+book/checks/numbers.py compares them, with the rows of book/facts/marked_numbers.py.
+"""
 
 import dataclasses
 
@@ -33,6 +36,7 @@ def problems(make_book, text):
         "It takes [80\nms]{.cited id=queue-finished} :cite:`B.1, A.2026`.",
         "A 4090 takes [0.080 s]{.cited id=queue-finished}.",
         "A 4090 takes [80]{.cited id=queue-finished} ms.",
+        "A 4090 takes [eighty ms]{.cited id=queue-finished value=80}.",
         "A 4090 takes [100 ms]{.cited id=queue-finished within=25%}.",
         "An A100 learns from [267 thousand]{.cited id=speed} tokens per second.",
     ],

@@ -39,33 +39,67 @@ def test_exercises_that_follow_the_rules(make_book: Callable[..., Book]):
     assert problems(make_book) == []
 
 
+NEEDS = (
+    "an exercise does not say what it needs; begin it with (CPU), (Warm-up, CPU) or"
+    " (Research, one GPU), say"
+)
+EASIER = (
+    "an easier exercise follows a harder one; warm-ups come first and research comes"
+    " last; move it"
+)
+
+
 @pytest.mark.parametrize(
     "right, wrong, line, message",
     [
-        (":label:`sec_ex_one`\n", "", 3, "exercises without a label"),
-        ("(One GPU) Do", "Do", 7, "does not say what it needs; begin it with (CPU)"),
-        ("(Research, two", "(Warm-up, two", 9, "easier exercise follows a harder one"),
-        (" Solution: :numref:`sec_sol_one_2`.", "", 7, "leads to no solution; end it"),
+        (
+            *(":label:`sec_ex_one`\n", "", 3),
+            "exercises without a label; write :label:`sec_ex_NAME` below",
+        ),
+        ("(One GPU) Do", "Do", 7, NEEDS),
+        ("(One GPU) Do", "(one gpu) Do", 7, NEEDS),
+        ("(Research, two", "(Warm-up, two", 9, EASIER),
+        ("(Warm-up, CPU)", "(Research, CPU)", 7, EASIER),
+        (
+            *(" Solution: :numref:`sec_sol_one_2`.", "", 7),
+            "an exercise leads to no solution; end it with"
+            " 'Solution: :numref:`sec_sol_one_2`.'",
+        ),
     ],
 )
 def test_an_exercise_that_breaks_a_rule(
     make_book: Callable[..., Book], right: str, wrong: str, line: int, message: str
 ):
     found = problems(make_book, ONE.replace(right, wrong))
-    assert found[0].startswith(f"chapter/one.md:{line}: ") and message in found[0]
+    assert found[0] == f"chapter/one.md:{line}: {message}"
+
+
+NEXT = "not the next solution; write ## Exercise 2: TITLE and :label:`sec_sol_one_2`"
+RESTATES = (
+    "a solution restates its exercise; begin with 'Exercise 2 of :numref:`sec_ex_one`'"
+)
 
 
 @pytest.mark.parametrize(
     "right, wrong, line, message",
     [
-        ("sec_sol_one_2", "sec_sol_one_5", 8, "not the next solution; write ## Exer"),
-        ("Exercise 2: Doing", "Exercise 3: Doing", 8, "not the next solution"),
-        ("Exercise 2 of :n", "It is :n", 8, "a solution restates its exercise"),
-        (SOLUTION.format(n=3), "", 1, "3 exercises have 2 solutions; write those"),
+        ("sec_sol_one_2", "sec_sol_one_5", 8, NEXT),
+        ("Exercise 2: Doing", "Exercise 3: Doing", 8, NEXT),
+        ("Exercise 2 of :n", "It is :n", 8, RESTATES),
+        ("Exercise 2 of :numref:`sec_ex_one` asks. It is so.\n", "", 8, RESTATES),
+        (
+            *(SOLUTION.format(n=3), "", 1),
+            "3 exercises have 2 solutions; write those that are missing",
+        ),
     ],
 )
 def test_a_solution_that_breaks_a_rule(
     make_book: Callable[..., Book], right: str, wrong: str, line: int, message: str
 ):
     (found,) = problems(make_book, solutions=SOLUTIONS.replace(right, wrong))
-    assert found.startswith(f"chapter/solutions-one.md:{line}: ") and message in found
+    assert found == f"chapter/solutions-one.md:{line}: {message}"
+
+
+def test_exercises_need_a_page_of_solutions(make_book: Callable[..., Book]):
+    (found,) = exercises.problems(make_book(one=ONE))
+    assert found == "chapter/one.md:6: no solutions-one.md; write it"

@@ -18,9 +18,18 @@ def deck(count: int) -> str:
     return "".join(POINT.format(n=n) for n in range(count))
 
 
-@pytest.mark.parametrize("count", [0, 8, 12])
-def test_a_deck_that_follows_the_rules(make_book: Callable[..., Book], count: int):
-    assert problems(make_book, deck(count)) == []
+def code(count: int) -> str:
+    lines = "\n".join(f"x = {n}" for n in range(count))
+    cell = f"```{{.python .input}}\n%%tab all\n\n{lines}\n```\n"
+    return f"{deck(8)}[Code.]{{.point show=code}}\n\n{cell}"
+
+
+LONGEST = deck(8).replace("Point 0 is a sentence.", f"Is it {'very ' * 16}big?")
+
+
+@pytest.mark.parametrize("text", ["", deck(8), deck(12), code(18), LONGEST])
+def test_a_deck_that_follows_the_rules(make_book: Callable[..., Book], text: str):
+    assert problems(make_book, text) == []
 
 
 @pytest.mark.parametrize("count", [1, 7, 13])
@@ -29,17 +38,22 @@ def test_a_deck_with_too_few_or_too_many_slides(
 ):
     found = problems(make_book, deck(count))
     assert len(found) == 2  # one for each tab
-    assert found[0].startswith(
-        f"chapter/one.md: {count} points in pytorch; mark 8 to 12"
-    )
+    message = f"{count} points in pytorch; mark 8 to 12 sentences with '.point'"
+    assert found[0] == f"chapter/one.md: {message}"
+
+
+SENTENCE = "is not a sentence; it begins with a capital, ends with '.'"
 
 
 @pytest.mark.parametrize(
     "title, message",
     [
-        ("a part of one", "is not a sentence"),
-        ("No end", "is not a sentence"),
-        (f"This {'very ' * 20}long.", "a title has at most 90 characters"),
+        ("a part of one.", f"'a part of one.' {SENTENCE}"),
+        ("No end", f"'No end' {SENTENCE}"),
+        (
+            f"This {'very ' * 16}long!.",
+            "a title has at most 90 characters, and this has 91",
+        ),
     ],
 )
 def test_a_title_that_is_no_sentence(
@@ -47,18 +61,15 @@ def test_a_title_that_is_no_sentence(
 ):
     text = deck(8).replace("Point 0 is a sentence.", title)
     found = problems(make_book, text)
-    assert found and all(
-        f.startswith("chapter/one.md:3: ") and message in f for f in found
-    )
+    assert found == [f"chapter/one.md:3: {message}"] * 2
 
 
 def test_a_point_without_a_picture(make_book: Callable[..., Book]):
     found = problems(make_book, deck(8) + "[An end.]{.point}\n")
-    assert found[0].startswith("chapter/one.md:35: nothing shows this point")
+    message = "nothing shows this point; put it above a picture"
+    assert found[0] == f"chapter/one.md:35: {message}"
 
 
 def test_code_that_is_too_long_for_a_slide(make_book: Callable[..., Book]):
-    lines = "\n".join(f"x = {n}" for n in range(19))
-    cell = f"```{{.python .input}}\n%%tab all\n{lines}\n```\n"
-    found = problems(make_book, f"{deck(8)}[Code.]{{.point show=code}}\n\n{cell}")
-    assert found[0].startswith("chapter/one.md:35: 19 lines on a slide in pytorch")
+    message = "19 lines on a slide in pytorch; choose a cell with at most 18"
+    assert problems(make_book, code(19))[0] == f"chapter/one.md:35: {message}"

@@ -60,23 +60,64 @@ def test_complete_tables(make_book: Callable[..., Book]):
     assert problems(make_book) == []
 
 
+IMPLAUSIBLE = (
+    "is not a plausible bandwidth, 200 to 10000 GB/s; correct it, or"
+    " book/checks/tables.toml"
+)
+VALID = "is not a valid id; write one such as copy-pytorch-finished"
+
+
 @pytest.mark.parametrize(
     "right, wrong, message",
     [
-        ("320,GB/s", "320000,GB/s", "cards.csv:2: '320000 GB/s' is not a plausible"),
-        ("320,GB/s", "320,MB/s", "cards.csv:2: '320 MB/s' is not a plausible"),
-        ("320,GB/s", "x,GB/s", "cards.csv:2: 'x GB/s' is not a plausible"),
-        ("T4,bandwidth", "T4,width", "cards.csv:2: unknown property 'width'"),
+        ("320,GB/s", "10001,GB/s", f"'10001 GB/s' {IMPLAUSIBLE}"),
+        ("320,GB/s", "199,GB/s", f"'199 GB/s' {IMPLAUSIBLE}"),
+        ("320,GB/s", "320,MB/s", f"'320 MB/s' {IMPLAUSIBLE}"),
+        ("320,GB/s", "x,GB/s", f"'x GB/s' {IMPLAUSIBLE}"),
+        (
+            "cores,100,,",
+            "cores,10,,",
+            "3: '10 ' is not a plausible cores, 20 to 200 -;",
+        ),
+        (
+            *("T4,bandwidth", "T4,width"),
+            "cards.csv:2: unknown property 'width'; choose from bandwidth, cores,"
+            " lanes, fp32, fp8",
+        ),
         ("lanes", "cores", "cards.csv:4: T4 has 'cores' already; remove one"),
         ("T4,cores,100,,NVIDIA.T4\n", "", "d2l/cards.csv: T4 has no 'cores'; add it"),
-        ("9.5", "15", "T4: 'fp32' is 15, but cores * lanes / 1000 is 10; correct one"),
-        ("320,GB/s,NVIDIA.T4", "320,GB/s,Nobody", "cards.csv:2: 'Nobody' is not in"),
-        ("copy-all", "copy-jax", "cited.csv:2: the id 'copy-jax' is not unique"),
-        ("copy-all", "all", "cited.csv:3: 'all' is not a valid id; write one such as"),
+        (
+            "9.5",
+            "8.9",
+            "T4: 'fp32' is 8.9, but cores * lanes / 1000 is 10; correct one",
+        ),
+        ("9.5", "11.2", "T4: 'fp32' is 11.2, but cores * lanes / 1000 is 10; correct"),
+        (
+            *("320,GB/s,NVIDIA.T4", "320,GB/s,Nobody"),
+            "cards.csv:2: 'Nobody' is not in the bibliography; add it",
+        ),
+        (
+            "copy-all",
+            "copy-jax",
+            "cited.csv:2: the id 'copy-jax' is not unique; rename",
+        ),
+        ("copy-all", "all", f"'all' {VALID}"),
+        ("copy-all", "copy-All", f"'copy-All' {VALID}"),
+        ("copy-all", "copy-", f"'copy-' {VALID}"),
         (",1.5,", ",-1,", "cited.csv:2: '-1' is not a positive number"),
-        (",1.5,", ",nan,", "cited.csv:2: 'nan' is not a positive number"),
-        ("samples/s", "samples", "cited.csv:3: unknown unit 'samples'"),
-        ("JAX", "Jax", "cited.csv:2: unknown framework 'Jax'; choose from PyTorch"),
+        (",1.5,", ",nan,", "cited.csv:2: 'nan' is not a positive number; correct it"),
+        (",1.5,", ",0,", "cited.csv:2: '0' is not a positive number"),
+        (",1.5,", ",inf,", "cited.csv:2: 'inf' is not a positive number"),
+        (
+            *("samples/s", "samples"),
+            "cited.csv:3: unknown unit 'samples'; write one that texts can use, or list"
+            " it in book/checks/tables.toml",
+        ),
+        (
+            *("JAX", "Jax"),
+            "cited.csv:2: unknown framework 'Jax'; choose from PyTorch, MXNet, JAX,"
+            " TensorFlow, any",
+        ),
         ("ms,T4,NVIDIA.T4", "ms,T4,Nobody", "cited.csv:2: 'Nobody' is not in the bib"),
     ],
 )
@@ -86,6 +127,7 @@ def test_a_card_or_a_measurement_with_a_mistake(
     tables = CARDS.replace(right, wrong), CITED.replace(right, wrong)
     found = problems(make_book, *tables)
     assert any(message in line for line in found), found
+    assert all(line.startswith("d2l/c") for line in found)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +151,9 @@ T4,Cloud,"machine, with one GPU",0.5,$/h,{},NVIDIA.T4
 """
 
 
-@pytest.mark.parametrize("days, said", [(10, ""), (800, "over a year old; look it up")])
+@pytest.mark.parametrize(
+    "days, said", [(365, ""), (366, "over a year old; look it up")]
+)
 def test_an_old_price_is_said_and_is_no_problem(
     make_book: Callable[..., Book],
     capsys: pytest.CaptureFixture[str],
@@ -119,7 +163,7 @@ def test_an_old_price_is_said_and_is_no_problem(
     then = datetime.date.today() - datetime.timedelta(days)
     assert problems(make_book, prices=PRICES.format(then)) == []
     out = capsys.readouterr().out
-    assert (f"prices.csv: a price of {then} is {said}" in out) if said else not out
+    assert out == (f"d2l/prices.csv: a price of {then} is {said}\n" if said else "")
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from book.text.parsing import parse
 TEXT = """\
 # One
 
-[A figure shows it.]{.point}
+[A figure [here]{.web}[below]{.slide} shows it.]{.point}
 
-Some prose, with a [$2$ ms]{.measured}.
+Some prose, with a [$2$ ms]{.measured}[ on a slide]{.slide}.
 
 ![A caption](../img/a.svg)
 
@@ -50,9 +50,10 @@ def blocks(text: str) -> list[Block]:
 
 def test_a_point_shows_the_next_figure_or_output_of_its_part():
     first, second, third, last = points(blocks(TEXT))
-    assert first.sentence == "A figure shows it." and first.line == 3
+    assert [p.show for p in (first, second, third, last)] == ["", "both", "code", ""]
+    assert first.sentence == "A figure below shows it." and first.line == 3
     assert isinstance(first.block, Figure) and first.notes == [
-        "Some prose, with a $2$ ms."
+        "Some prose, with a $2$ ms on a slide."
     ]
     assert second.sentence == "The output of two cells is *shown*."
     assert isinstance(second.block, Cell) and second.block.code.strip() == "a.run()"

@@ -1,4 +1,7 @@
-"""Cells marked `.predict` say which number of their output readers predict."""
+"""Cells marked `.predict` say which number of their output readers predict.
+
+book/checks/numbers.py finds mistakes in the marks.
+"""
 
 from collections.abc import Callable
 
@@ -85,9 +88,31 @@ def test_a_text_without_a_number_has_no_result():
     assert predictions.result(marked("two")) is None
 
 
+@pytest.mark.parametrize(
+    "text, waits, introduces",
+    [
+        ("It waits for 2. It does.", True, False),
+        ("(**It introduces:**)", True, True),
+        ("[It, too:] ", True, True),
+        ("[It]{.open} is in sight:", False, True),
+        ("* a list", False, False),
+        ("- a list", False, False),
+        ("12. a list", False, False),
+        ("> a quotation", False, False),
+        ("```\nlisting\n```", False, False),
+        ("![A figure](a.svg)", False, False),
+    ],
+)
+def test_paragraphs_wait_with_an_output(text: str, waits: bool, introduces: bool):
+    [block] = parse(f"{text}\n").blocks
+    assert predictions.is_open(block) == (not waits)
+    assert predictions.introduces(block) == introduces
+
+
 PREDICTING = "```{{.python .input .predict {}}}\n%%tab all\nprint(1)\n```\n"
 ASKED = 'question="How many s?" '
 CELL = PREDICTING.format(f'{ASKED}answer="n: ? s"')
+WRONG = "'$1 + 1 = {}$ s' is wrong, since the left side is 2"
 QUESTION = 'no question for readers; write question="How many ms for n = 8?"'
 
 
@@ -107,7 +132,8 @@ QUESTION = 'no question for readers; write question="How many ms for n = 8?"'
         (PREDICTING.format(f'{ASKED}answer="?" cited=x'), 3, "no measurement 'x' in"),
         (f"So [2 s]{{.arithmetic}}.\n\n{CELL}\n[3 s]{{.arithmetic}}.\n", 10, "no cell"),
         (f"So [2 s]{{.arithmetic}}.\n\n## Two\n\n{CELL}", 3, "no cell"),
-        (f"[$1 + 1 = 3$ s]{{.arithmetic}}.\n\n{CELL}", 3, "the left side is 2"),
+        (f"[$1 + 1 = 2.05$ s]{{.arithmetic}}.\n\n{CELL}", 3, WRONG.format("2.05")),
+        (f"[$1 + 1 = 1.95$ s]{{.arithmetic}}.\n\n{CELL}", 3, WRONG.format("1.95")),
         (f"[two]{{.arithmetic}}.\n\n{CELL}", 3, "no number in 'two'"),
         (f"## [2 s]{{.arithmetic}}\n\n{CELL}", 3, "in no paragraph"),
     ],

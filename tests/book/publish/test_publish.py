@@ -182,7 +182,13 @@ def test_the_sitemap_names_every_page(published: Path):
     files = {n for n in buttons.files_in(published) if n.endswith(".html")}
     decks = {n for n in files if n.startswith("slides/")} - {"slides/index.html"}
     assert set(pages) == files - decks - {"404.html"} and len(pages) == len(set(pages))
-    assert f"Sitemap: {SITE}/sitemap.xml\n" in (published / "robots.txt").read_text()
+    text = (published / "sitemap.xml").read_text("utf-8")
+    assert text.startswith(
+        '<?xml version="1.0" encoding="utf-8"?>\n<urlset xmlns="http'
+    )
+    assert tree.getroot().tag == "{http://www.sitemaps.org/schemas/sitemap/0.9}urlset"
+    robots = f"User-agent: *\nAllow: /\nSitemap: {SITE}/sitemap.xml\n"
+    assert (published / "robots.txt").read_text() == robots
 
 
 def test_the_404_page_asks_the_front_page(published: Path):
@@ -192,7 +198,11 @@ def test_the_404_page_asks_the_front_page(published: Path):
     assert form and str(form["action"]).endswith("/index.html")
     assert form.select_one("input[name=search][aria-label]")
     policy = page.select_one("meta[http-equiv]")
-    assert policy and "form-action 'self'" in str(policy["content"])
+    assert policy and str(policy["content"]) == (
+        "default-src 'none'; style-src 'self'; img-src 'self'; font-src 'self';"
+        " base-uri 'none'; form-action 'self'"
+    )
+    assert page.select_one("link[href^='/some/book/_static/']")
     assert 1 < len(page.select("article a")) < 5
 
 
@@ -223,7 +233,13 @@ def test_publishing_twice_gives_the_same_bytes(
         contents.append({name: (folder / name).read_bytes() for name in names})
     assert contents[0] == contents[1]
     assert "sitemap.xml" not in contents[0]
-    assert capsys.readouterr().err.count("no sitemap.xml") == 2
+    assert contents[0]["robots.txt"] == b"User-agent: *\nAllow: /\n"
+    assert contents[0][".nojekyll"] == b""
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if line.startswith("publish: ")] == 2 * [
+        *(f"publish: {part}" for part in ("notebooks", "slides", "pages")),
+        "publish: no sitemap.xml, because config.ini, [publish] has no site",
+    ]
 
 
 def test_a_failure_leaves_the_last_folder_unchanged(
@@ -279,10 +295,19 @@ def test_the_branch_holds_the_notebooks_that_buttons_open(
     names = git(repository, "ls-tree", "-r", "--name-only", "notebooks").split("\n")
     assert names == [n for n in buttons.files_in(published) if n[:10] == "notebooks/"]
     assert git(repository, "rev-list", "--count", "notebooks") == "1"
+    about = git(repository, "log", "--format=%an %ae %cn %ce: %s", "notebooks")
+    made_of = git(book.root, "rev-parse", "HEAD")
+    assert about == f"make publish  make publish : Notebooks of {made_of}"
     assert git(book.root, "status", "--short") == staged
     found = buttons.for_book(book, hosting.load(book))["chapter/one"]
     for button in found["pytorch"] + found["jax"]:
         assert button["address"].partition("/blob/notebooks/")[2] in names
+
+
+OTHER_FILES = (
+    "branch 'main' holds more than notebooks, which a push would delete; name a branch"
+    " that is only for notebooks"
+)
 
 
 @pytest.mark.parametrize("with_notebooks", [False, True])
@@ -299,16 +324,20 @@ def test_a_branch_with_other_files_is_not_replaced(
     config = (root / "config.ini").read_text()
     (root / "config.ini").write_text(config.replace(OURS, f"{OURS}\nbranch = main"))
     tip = git(repository, "rev-parse", "main")
-    with pytest.raises(BookError, match="'main' holds more than notebooks"):
+    with pytest.raises(BookError) as raised:
         layout.push(Book(root), published)
+    assert str(raised.value) == f"config.ini, [publish]: {OTHER_FILES}"
     assert git(repository, "rev-parse", "main") == tip
 
 
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({}, "config.ini, [publish]: no repository to push to; write repository ="),
-        ({"repository": OURS, "branch": "main"}, "branch 'main' holds more than noteb"),
+        (
+            {},
+            "no repository to push to; write repository = OWNER/NAME or omit PUSH=1",
+        ),
+        ({"repository": OURS, "branch": "main"}, OTHER_FILES),
     ],
 )
 def test_what_stops_a_push_is_found_before_anything_is_made(
@@ -324,7 +353,7 @@ def test_what_stops_a_push_is_found_before_anything_is_made(
     monkeypatch.chdir(root)
     assert main(["publish", "--pdf=0", "--push=1"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("error: ") and message in line
+    assert line == f"error: config.ini, [publish]: {message}"
     assert not (root / "_build/publish").exists()
 
 

@@ -30,7 +30,9 @@ def test_sections_come_in_the_order_of_the_contents(make_book):
 def test_a_tab_has_its_own_cells_and_the_cells_for_all_tabs(make_book):
     text = "# One\n\n```{.python .input}\n%%tab pytorch, mxnet\n1\n```\n\n"
     text += "```{.python .input}\n%%tab all\n2\n```\n"
-    book = make_book(tabs=("pytorch", "mxnet", "jax"), one=text)
+    two = text.replace("all", "jax").replace("pytorch, mxnet", "jax")
+    book = make_book(tabs=("pytorch", "mxnet", "jax"), one=text, two=two)
+    assert book.code_tabs(book.section("two")) == ["jax"]
     assert [cells(book, tab) for tab in book.tabs] == [["1", "2"], ["1", "2"], ["2"]]
 
 

@@ -16,16 +16,30 @@ from book.text.inline import (
 
 def test_roles_are_found_outside_of_code_and_equations():
     text = "See :numref:`a`, `:ref:` and $:x:`b`$ or\n:cite:`c, d`, \\`:ref:`e`."
-    found = [(role.name, role.value) for role in roles(text)]
-    assert found == [("numref", "a"), ("cite", "c, d"), ("ref", "e")]
+    text += "\n``a`:x:`b` `` $$a\n\n:x:`b`$$ $a\n:x:`b`$ \\$:eqref:`f`$\n \n:a.b:`g`$"
+    found = [(role.name, role.value, role.keys) for role in roles(text)]
+    assert found == [
+        ("numref", "a", ["a"]),
+        ("cite", "c, d", ["c", "d"]),
+        ("ref", "e", ["e"]),
+        ("eqref", "f", ["f"]),
+        ("a.b", "g", ["g"]),
+    ]
     assert replace_roles("a :ref:`b` c", lambda role: role.value.upper()) == "a B c"
 
 
 def test_slide_marks_begin_slides_or_add_to_them():
     text = "Say [**this**] and (~~only here~~), [**a link**](to)."
+    text += " (** more **)(see [~~ a new slide ~~]) `[**`"
     marks = [(m.text, m.begins, m.only_on_slides) for m in slide_marks(text)]
-    assert marks == [("this", True, False), ("only here", False, True)]
-    assert without_slide_marks(text) == "Say this and , [**a link**](to)."
+    assert marks == [
+        ("this", True, False),
+        ("only here", False, True),
+        ("more", False, False),
+        ("a new slide", True, True),
+    ]
+    shown = "Say this and , [**a link**](to).  more (see ) `[**`"
+    assert without_slide_marks(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -33,9 +47,14 @@ def test_slide_marks_begin_slides_or_add_to_them():
     [("a [**b", 2), ("a **] b", 2), ("[**a [**b**]", 0), ("(**a**]", 0)],
 )
 def test_an_unclosed_slide_mark_is_reported_at_its_offset(text, offset):
+    sign = text[offset : offset + 3]
+    closes = f"'{sign}' closes no slide mark; remove it"
+    opens = f"slide mark '{sign}' without its '**{']' if sign[0] == '[' else ')'}'"
     with pytest.raises(MarkupError) as error:
         slide_marks(text)
     assert error.value.offset == offset
+    message = closes if sign == "**]" else f"{opens}; close it in this block"
+    assert str(error.value) == message
 
 
 def test_a_text_for_one_medium_is_omitted_from_the_others():
@@ -55,6 +74,7 @@ def test_a_text_for_one_medium_is_omitted_from_the_others():
         ("A. [B.]{.web}\nC.", "A.\nC."),
         ("A.\n[B.]{.web} C.", "A.\n C."),
         ("A. [B.]{.web}", "A."),
+        ("[A.]{.web} B.", " B."),
     ],
 )
 def test_lines_around_an_omitted_sentence_remain(text, printed):
@@ -92,5 +112,7 @@ def test_a_number_is_marked_within_a_text_for_one_medium():
 
 
 def test_a_span_without_its_bracket_is_an_error():
-    with pytest.raises(MarkupError):
-        for_medium("no bracket]{.web}", "web")
+    with pytest.raises(MarkupError) as error:
+        for_medium("[no] bracket]{.web}", "web")
+    message = "']{.web}' without its '['; add the bracket"
+    assert (str(error.value), error.value.offset) == (message, 12)

@@ -119,9 +119,14 @@ def test_a_slide_mark_may_enclose_blocks():
 def test_a_cell_knows_its_tabs_classes_and_rows():
     (cell,) = blocks_of(b.Cell)
     assert cell.tabs == ("pytorch", "jax") and cell.code == "x = 1\n\ny = 2"
+    assert [each.number for each in blocks_of(b.Cell, TEXT + TEXT)] == [1, 2]
     assert [TEXT.split("\n")[row - 1] for row in cell.rows] == cell.code.split("\n")
     assert cell.varies and cell.attributes == {"alt": "A plot"}
-    assert cell.line_of(3) == cell.line + 4
+    lines = [cell.line_of(row) - cell.line for row in (0, 1, 2, 3, 9)]
+    assert lines == [2, 2, 3, 4, 4]
+    assert [cell.line_at(offset) - cell.line for offset in (0, 60)] == [0, 2]
+    assert [cell.is_for(tab) for tab in ("jax", "mxnet")] == [True, False]
+    assert not cell.predicts and not cell.only_in_notebooks
 
 
 def test_contents_have_entries_with_lines():
