@@ -11,8 +11,8 @@ from pathlib import Path
 from statistics import median
 
 from book.base import environments
-from book.base.errors import BookError
 from book.runner import machine as machine_facts
+from book.runner.errors import BookError
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "_build/bench"

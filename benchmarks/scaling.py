@@ -20,7 +20,7 @@ from statistics import fmean
 from typing import Any
 
 from book.base import arguments, environments
-from book.base.errors import BookError, describe_os_error
+from book.runner.errors import BookError, describe_os_error
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "_build/bench"

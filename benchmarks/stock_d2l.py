@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import common
-from book.base.errors import BookError
+from book.runner.errors import BookError
 
 VERSION = "1.0.3"
 

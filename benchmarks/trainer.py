@@ -24,8 +24,8 @@ from jupyter_client.manager import KernelManager
 
 from benchmarks import common, stock_d2l, trainer_report
 from book.base import arguments, environments
-from book.base.errors import BookError
 from book.runner import execution
+from book.runner.errors import BookError
 from book.runner.freshness import Product, digest
 from book.text.book import Book
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from book.base import arguments, build_paths
-from book.base.errors import BookError
 from book.base.files import locked
 from book.live.origin import origin
+from book.runner.errors import BookError
 from book.runner.signals import exit_status
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def pdf(options: argparse.Namespace) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the sections whose outputs are missing or stale, and record the outputs."""
-    from book.runs.run import run
+    from book.runs.stale import run
 
     book = _checked_book()
     run(

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import NoReturn
 
-from book.base.errors import BookError
+from book.runner.errors import BookError
 
 YES_OR_NO = {
     **dict.fromkeys(("1", "y", "yes", "true", "on"), True),

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from book.base.errors import BookError
 from book.base.progress import Progress
+from book.runner.errors import BookError
 from book.runner.files import write_bytes_whole
 from book.runner.freshness import digest
 

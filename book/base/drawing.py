@@ -4,7 +4,7 @@ from importlib.resources import files
 
 import resvg_py
 
-from book.base.errors import BookError
+from book.runner.errors import BookError
 
 ZOOM = 2
 DOTS_PER_INCH = 96  # the resolution of CSS, for matplotlib's sizes in points

@@ -17,9 +17,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from book.base.errors import BookError
 from book.base.files import locked
 from book.base.paths import ROOT
+from book.runner.errors import BookError
 from book.runner.freshness import Product, digest
 from book.runner.signals import exit_status, report
 

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from book.base import environments, mentions
+from book.base.choices import choices
 from book.base.environments import PYTHON_VERSION
-from book.base.errors import BookError, choices
 from book.base.paths import ROOT
+from book.runner.errors import BookError
 from book.runner.signals import report
 
 # The environments for readers, and the tabs whose packages each has.

@@ -14,8 +14,8 @@ import sys
 import tomllib
 from collections.abc import Sequence
 
-from book.base.errors import BookError
 from book.base.paths import ROOT
+from book.runner.errors import BookError
 from book.runner.signals import exit_status
 
 LIST = ROOT / "environments" / "system.toml"

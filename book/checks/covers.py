@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from itertools import chain, pairwise, zip_longest
 
-from book.checks.numbers import agree, fresh_blocks
+from book.checks.quotations import agree, fresh_blocks
 from book.facts.predictions import (
     has_arithmetic,
     introduces,
@@ -93,7 +93,7 @@ def _answers(
     for cell in [b for b in passage if isinstance(b, Cell) and b.predicts]:
         answer = number_at(cell.attributes["answer"], text_of(cell.outputs))
         if answer is None:
-            continue  # book.checks.numbers reports it
+            continue  # book.checks.quotations reports it
         for block in passage:
             other = block if isinstance(block, Cell) else None
             if _is_hidden(block, below) or (other and cell.varies and other.varies):

@@ -18,7 +18,7 @@ from pygments.lexers import get_all_lexers
 
 from book.base import build_paths
 from book.base.progress import counted
-from book.checks import numbers
+from book.checks import quotations
 from book.library.figures import is_interactive
 from book.text.blocks import Block, Cell, Contents, Figure, Heading, References
 from book.text.book import Book
@@ -122,7 +122,7 @@ def _section_problems(
             yield from _cell_problems(book, block)
         elif not isinstance(block, Contents | References):
             yield from _text_problems(section, block, bib_keys)
-    yield from numbers.mistakes_in_predictions(book, section)
+    yield from quotations.mistakes_in_predictions(book, section)
     yield from _conversion_problems(book, section)
 
 
@@ -239,7 +239,7 @@ def _mark_mistakes(section: Section, text: Span) -> Iterator[str]:
     The values of a figure's settings are checked by `make test-static`.
     """
     if PLAY not in text.classes:
-        yield from numbers.mistakes_in_mark(text)
+        yield from quotations.mistakes_in_mark(text)
         return
     known = _interactive(section)
     names = {name.partition(".")[0] for name in text.attributes}

@@ -6,7 +6,6 @@ wrong, and how to mend it.
 
 from collections.abc import Callable, Iterable
 
-from book.base.errors import BookError
 from book.base.progress import counted
 from book.checks import (
     cells,
@@ -16,26 +15,27 @@ from book.checks import (
     exercises,
     glossary,
     markup,
-    numbers,
-    points,
+    quotations,
+    short_decks,
     tables,
 )
+from book.runner.errors import BookError
 from book.text.book import Book
 from book.text.inline import MarkupError
 
 Rule = Callable[[Book], Iterable[str]]
 
 # A book that breaks one of these is not built.
-FOR_BUILDS: tuple[Rule, ...] = (markup.problems, numbers.wrong_citations)
+FOR_BUILDS: tuple[Rule, ...] = (markup.problems, quotations.wrong_citations)
 FOR_AUTHORS: tuple[Rule, ...] = (
-    numbers.problems,
+    quotations.problems,
     covers.problems,
     exercises.problems,
     cells.problems,
     tables.problems,
     english.problems,
     glossary.problems,
-    points.problems,
+    short_decks.problems,
     contents.problems,
 )
 

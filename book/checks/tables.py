@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
 
-from book.base.errors import BookError, choices
+from book.base.choices import choices
 from book.checks.markup import bibliography_keys
-from book.checks.numbers import evaluate
+from book.checks.quotations import evaluate
 from book.facts.marked_numbers import MEASUREMENTS
 from book.library import package
 from book.library.package import CARDS
+from book.runner.errors import BookError
 from book.text.book import Book
 from book.text.quantities import UNITS
 from book.text.tabs import TAB_NAMES

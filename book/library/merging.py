@@ -10,10 +10,10 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from book.base.errors import BookError
+from book.library.bindings import bound
 from book.library.marks import DEFINITION, first_row
-from book.library.names import bound
 from book.library.saved import Line, SavedStatement
+from book.runner.errors import BookError
 
 
 def merge(blocks: Iterable[SavedStatement]) -> list[SavedStatement]:

@@ -18,10 +18,9 @@ from typing import NamedTuple
 
 from d2lbook import library as stock
 
-from book.base.errors import BookError
+from book.library.bindings import Use, uses
 from book.library.marks import IMPORT
 from book.library.merging import merge
-from book.library.names import Use, uses
 from book.library.saved import (
     ALIASES,
     SavedStatement,
@@ -32,6 +31,7 @@ from book.library.saved import (
     shown_statements,
     tab_cells,
 )
+from book.runner.errors import BookError
 from book.text.book import Book
 
 BUILTINS = {*dir(builtins), "__file__", "__class__"}

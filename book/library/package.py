@@ -14,10 +14,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 from book.base import build_paths
-from book.base.errors import BookError
 from book.base.progress import counted
 from book.library import figures
 from book.library.saved import library_tabs
+from book.runner.errors import BookError
 from book.runner.files import write_whole
 from book.runner.freshness import digest
 from book.text.book import Book

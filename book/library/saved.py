@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from book.base.errors import BookError
+from book.library.bindings import Use, bound, uses
 from book.library.marks import IMPORT, Mark, MarkedCode, first_row
-from book.library.names import Use, bound, uses
+from book.runner.errors import BookError
 from book.text import blocks
 from book.text.book import Book
 from book.text.section import Section

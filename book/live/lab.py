@@ -18,15 +18,15 @@ import nbformat
 from nbformat import NotebookNode
 
 from book.base import build_paths, environments
-from book.base.errors import BookError
 from book.live.origin import BEHIND_PROXY, Origin, hint
 from book.notebooks import archive, editions
-from book.pages import names
+from book.pages import addresses
 from book.records import store
+from book.runner.errors import BookError
 from book.runner.files import write_whole
 from book.runner.freshness import digest
 from book.runner.kernel_settings import KERNEL_SETTINGS
-from book.runs import run
+from book.runs import stale
 from book.text.book import Book
 from book.text.section import Section
 from book.text.tabs import tab_name
@@ -70,7 +70,7 @@ def interpreters(
     """
     if python is None:
         return {tab: environments.python(tab) for tab in tabs}
-    found = run.check_interpreter(python)
+    found = stale.check_interpreter(python)
     for tab in tabs:
         _check_packages(book, found, tab)
     return dict.fromkeys(tabs, found)
@@ -120,7 +120,7 @@ def start(
         folder = lab / "share/kernels" / _kernel_name(tab)
         write_whole(folder / "kernel.json", json.dumps(spec, indent=1))
     first, first_tab = chosen[0]
-    page = f"/lab/tree/{names.notebook(book, first, first_tab)}"
+    page = f"/lab/tree/{addresses.notebook(book, first, first_tab)}"
     _write_settings(lab, page, port, origin)
     if origin is None and (setting := hint(os.environ, port)):
         print(f"{BEHIND_PROXY} {setting}")
@@ -149,8 +149,8 @@ def _write_notebooks(
     edition = editions.Edition(book)
     old = []
     for section, tab in chosen:
-        file = folder / names.notebook(book, section, tab)
-        if _write_notebook(file, edition.notebook(section, tab, names.PLAIN), tab):
+        file = folder / addresses.notebook(book, section, tab)
+        if _write_notebook(file, edition.notebook(section, tab, addresses.PLAIN), tab):
             old.append(os.path.relpath(file))
     for tab in dict.fromkeys(tab for _, tab in chosen):
         write_whole(folder / tab / INDEX_NAME, _index(edition, folder, tab))
@@ -164,7 +164,9 @@ def _write_notebooks(
 def _index(edition: editions.Edition, folder: Path, tab: str) -> str:
     """Return a list of the notebooks of a tab in `folder`, in the order of the book."""
     book = edition.book
-    files = {section: names.notebook(book, section, tab) for section in book.sections}
+    files = {
+        section: addresses.notebook(book, section, tab) for section in book.sections
+    }
     there = [section for section, file in files.items() if (folder / file).exists()]
     return INDEX.format(
         title=book.config.project["title"],

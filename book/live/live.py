@@ -22,13 +22,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from book.base.errors import BookError
 from book.base.paths import STATIC
 from book.live import lab, serve
 from book.live.origin import BEHIND_PROXY, Origin, hint
 from book.live.sessions import Sessions
 from book.render import code
 from book.runner import machine
+from book.runner.errors import BookError
 from book.text.book import Book
 from book.text.section import Section
 from book.text.tabs import tab_name
@@ -68,7 +68,7 @@ PLACE = re.compile(r"[\w-]{1,99}")
 MOST_BYTES = 1_000_000  # of a request
 
 
-class Handler(serve.Handler):
+class LiveHandler(serve.Handler):
     """Serves pages whose cells run, to the reader who has the token."""
 
     protocol_version = "HTTP/1.1"
@@ -292,7 +292,7 @@ def start(
     sessions = Sessions(book, pythons, name)
     prefix, token = f"/{secrets.token_urlsafe(12)}", secrets.token_urlsafe(24)
     handler = partial(
-        Handler, sessions=sessions, prefix=prefix, token=token, origin=origin
+        LiveHandler, sessions=sessions, prefix=prefix, token=token, origin=origin
     )
     address = f"{prefix}/?token={token}"
     if origin is None and (setting := hint(os.environ, port)):

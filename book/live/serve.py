@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from book.base import build_paths
-from book.base.errors import BookError, describe_os_error
 from book.live.origin import Origin
+from book.runner.errors import BookError, describe_os_error
 
 HOST = "127.0.0.1"
 # The port may be that of a tunnel.

@@ -21,7 +21,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from book.facts import predictions
 from book.records import cleaning, outputs
 from book.records.images import problem_with_image
-from book.render.outputs import html_of, printed
+from book.render.results import html_of, printed
 from book.runner.execution import Interpreter, LimitedClient, kernel, scratch_folder
 from book.runner.limits import MOST_CHARACTERS, TOO_LARGE
 from book.text.blocks import Cell
@@ -46,7 +46,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(eq=False)
-class Run:
+class CellRun:
     """The last run of a place on a page: a cell of the book, or one at an exercise.
 
     `state` is queued, starting, running, done, error, died or stopped.
@@ -116,13 +116,13 @@ class Session:
     section: Section
     tab: str
     interpreter: Interpreter
-    changed: Callable[[Run], None]
-    runs: dict[str, Run] = field(default_factory=dict)
+    changed: Callable[[CellRun], None]
+    runs: dict[str, CellRun] = field(default_factory=dict)
     # The code that the kernel has run last, or will, at each place, in this order; None
     # if it did not come to its end.
     ran: dict[str, str | None] = field(default_factory=dict)
     used: int = 0
-    queue: asyncio.Queue[Run] = field(default_factory=asyncio.Queue)
+    queue: asyncio.Queue[CellRun] = field(default_factory=asyncio.Queue)
     client: LiveClient | None = None
     task: asyncio.Task[None] | None = None
     ending: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -147,7 +147,7 @@ class Session:
         first = next((i for i, each in enumerate(above) if each not in ran), len(above))
         return cells[first:]
 
-    def add(self, run: Run) -> None:
+    def add(self, run: CellRun) -> None:
         """Run a cell after those that wait."""
         self.runs[run.place] = run
         self.ran.pop(run.place, None)
@@ -190,7 +190,7 @@ class Session:
                     self._tell(each, each.state, PAST)
             self.ran.clear()
 
-    async def _execute(self, client: LiveClient, run: Run) -> bool:
+    async def _execute(self, client: LiveClient, run: CellRun) -> bool:
         """Run a cell; return whether the kernel lives and later cells may run."""
         client.heard = lambda: self.changed(run)
         client.nb.cells.append(run.source)
@@ -213,7 +213,7 @@ class Session:
             self.stop_waiting()
         return not client.has_left
 
-    async def _cut(self, client: LiveClient, run: Run) -> bool:
+    async def _cut(self, client: LiveClient, run: CellRun) -> bool:
         """Stop a cell that prints too much; return whether later cells may run."""
         await self._send_interrupt(client)
         try:
@@ -262,7 +262,7 @@ class Session:
                 with contextlib.suppress(asyncio.CancelledError):
                     await self.task
 
-    def _tell(self, run: Run, state: str, note: str = "") -> None:
+    def _tell(self, run: CellRun, state: str, note: str = "") -> None:
         run.state, run.note = state, note
         if state not in (*WORKING, "done") and self.runs[run.place] is run:
             self.ran[run.place] = None
@@ -312,7 +312,7 @@ class Sessions:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
 
-    def _changed(self, run: Run) -> None:
+    def _changed(self, run: CellRun) -> None:
         run.version = next(self.versions)
         self.news.set()
 
@@ -336,7 +336,7 @@ class Sessions:
             session.section = section
             for place, code in session.due(cells, to_here):
                 source = new_code_cell(code)
-                session.add(Run(place, tab, of_book.get(place), source))
+                session.add(CellRun(place, tab, of_book.get(place), source))
 
     async def _session(self, section: Section, tab: str) -> Session:
         """Return the session of a section in a tab; end the oldest of too many."""
@@ -372,7 +372,7 @@ class Sessions:
         def sessions() -> list[Session]:
             return [s for s in self.sessions.values() if s.section.name == section.name]
 
-        def unseen() -> list[Run]:
+        def unseen() -> list[CellRun]:
             runs = (run for session in sessions() for run in session.runs.values())
             return [run for run in runs if run.version > seen]
 
@@ -392,7 +392,7 @@ class Sessions:
             "runs": [self._describe(run, section) for run in new],
         }
 
-    def _describe(self, run: Run, section: Section) -> dict[str, Any]:
+    def _describe(self, run: CellRun, section: Section) -> dict[str, Any]:
         """Return what a page shows of a run."""
         answer = None
         if run.cell and "answer" in run.cell.attributes and run.state == "done":
@@ -412,7 +412,7 @@ class Sessions:
         }
 
 
-def _html(run: Run) -> str:
+def _html(run: CellRun) -> str:
     """Return the HTML of the outputs of a run, by what makes that of records."""
     parts, shown = [], outputs.read(cleaning.clean_outputs(run.source.outputs))
     cell = run.cell or Cell(line=1, source="", code="", rows=(), number=0)

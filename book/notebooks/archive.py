@@ -11,7 +11,7 @@ from book.base import environments
 from book.base.files import replace_folder
 from book.library import package
 from book.notebooks import hosts
-from book.pages import names
+from book.pages import addresses
 from book.refs.numbers import Numbers
 from book.text.book import Book
 from book.text.section import Section
@@ -93,7 +93,7 @@ def contents(
             item.format(
                 number=numbers.pages[page.name],
                 title=page.title.title if page.title else page.name,
-                file=f"{names.short(book, page)}.ipynb",
+                file=f"{addresses.short(book, page)}.ipynb",
             )
             for page in sections
             if page in written

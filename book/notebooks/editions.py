@@ -21,25 +21,25 @@ from nbformat import NotebookNode
 from book import merge
 from book.base import build_paths
 from book.base.drawing import draw_png, shown_size
-from book.base.errors import BookError
 from book.base.files import locked
 from book.base.progress import counted
 from book.library import package
 from book.notebooks import archive, standalone
-from book.notebooks.markdown import Writer
-from book.pages import hosting, names
+from book.notebooks.markdown import MarkdownWriter
+from book.pages import addresses, hosting
 from book.records import fingerprint, store
 from book.records.cleaning import SVG
 from book.refs.numbers import Place
 from book.refs.targets import Targets
 from book.render.plots import restyle
+from book.runner.errors import BookError
 from book.runner.files import write_bytes_whole
-from book.runs import run
+from book.runs import stale
 from book.text.blocks import Block, Cell, Heading
 from book.text.book import Book
 from book.text.section import Section
 
-KINDS = (names.PLAIN, names.COLAB, names.SAGEMAKER)
+KINDS = (addresses.PLAIN, addresses.COLAB, addresses.SAGEMAKER)
 
 LANGUAGE = {
     "name": "python",
@@ -59,11 +59,11 @@ HOSTED = (
     " Kaggle, or the runtime type *GPU* in Studio Lab."
 )
 ABOUT = {
-    names.PLAIN: "The next cell, which is folded, reports the GPUs of this machine, and"
-    " finds `d2l`, the library of this book, in the folder that came with this"
+    addresses.PLAIN: "The next cell, which is folded, reports the GPUs of this machine,"
+    " and finds `d2l`, the library of this book, in the folder that came with this"
     " notebook. The notebook also runs without a GPU.",
-    names.COLAB: HOSTED,
-    names.SAGEMAKER: HOSTED,
+    addresses.COLAB: HOSTED,
+    addresses.SAGEMAKER: HOSTED,
 }
 ABOUT_MXNET = (
     "MXNet 1.9.1 is the last release. It needs Python 3.11 or older and NumPy below"
@@ -87,12 +87,12 @@ def write(
     Otherwise, only the chosen notebooks are written. The notebooks have the recorded
     outputs of `machine` if `outputs` is True.
     """
-    run.check_names(book, tabs, sections, machine)
+    stale.check_names(book, tabs, sections, machine)
     chosen = choose(book, tabs, sections)
     folder = book.root / build_paths.NOTEBOOKS
     lock = book.root / build_paths.NOTEBOOKS_LOCK
     with locked(lock, "another process is writing notebooks"):
-        edition = Edition(book, machine if outputs else None)
+        edition = NotebookEdition(book, machine if outputs else None)
         files = _notebook_files(edition, chosen)
         if tabs or sections:
             for name, data in files.items():
@@ -101,7 +101,7 @@ def write(
         else:
             archived = {n: d for n, d in files.items() if n.split("/")[0] not in KINDS}
             archived |= archive.supporting_files(edition.book, edition.targets.numbers)
-            name = names.archive(book)
+            name = addresses.archive(book)
             files[f"{name}.zip"] = archive.zip_files(archived, name)
             archive.replace_files(folder, files | archived)
     return folder
@@ -118,17 +118,17 @@ def choose(
         if not book.code_tabs(section):
             message = f"{section.name} has no code and thus no notebook; choose another"
             raise BookError(message, "SECTION")
-    return run.plan(book, tabs, sections, force=True)
+    return stale.plan(book, tabs, sections, force=True)
 
 
 def _notebook_files(
-    edition: "Edition", chosen: list[tuple[Section, str]]
+    edition: "NotebookEdition", chosen: list[tuple[Section, str]]
 ) -> archive.Files:
     """Return the notebooks of each kind under their paths, and show the progress."""
     files: archive.Files = {}
     for section, tab in counted(chosen, "making notebooks"):
         for kind in KINDS:
-            path = names.notebook(edition.book, section, tab, kind)
+            path = addresses.notebook(edition.book, section, tab, kind)
             notebook = edition.notebook(section, tab, kind)
             files[path] = (nbformat.writes(notebook) + "\n").encode()
     print(f"notebooks: {len(files)}, {len(chosen)} of each kind", file=sys.stderr)
@@ -138,7 +138,7 @@ def _notebook_files(
 # One notebook
 
 
-class Edition:
+class NotebookEdition:
     """The notebooks of a book, with the outputs of `machine` unless it is None."""
 
     def __init__(self, book: Book, machine: str | None = None):
@@ -151,11 +151,11 @@ class Edition:
     def notebook(self, section: Section, tab: str, kind: str) -> NotebookNode:
         """Return the notebook of a section in one tab; each build gives equal ids."""
         shown = self._shown(section, tab)
-        writer = Writer(
+        writer = MarkdownWriter(
             *(section, self.targets),
             link=lambda place: self._link(place, tab, kind),
             link_to_site=lambda place: self._link_to_site(place, tab),
-            inline=kind == names.COLAB,
+            inline=kind == addresses.COLAB,
             interactive=package.figures_in(self._code(section, tab)),
         )
         cells = list(_cells(shown, writer))
@@ -184,11 +184,11 @@ class Edition:
         """Return the address of a place in another section, for use in a notebook."""
         section = self.book.section(place.page)
         # Colab opens a notebook without the others.
-        if kind == names.COLAB or tab not in self.book.code_tabs(section):
+        if kind == addresses.COLAB or tab not in self.book.code_tabs(section):
             return self._link_to_site(place, tab)
         is_page = place.number == self.targets.numbers.pages[place.page]
         there = "" if place.kind == "section" and is_page else f"#{place.anchor}"
-        return f"{names.short(self.book, section)}.ipynb{there}"
+        return f"{addresses.short(self.book, section)}.ipynb{there}"
 
     def _link_to_site(self, place: Place, tab: str) -> str:
         """Return the address of a place on the site, or an empty text."""
@@ -218,7 +218,7 @@ class Edition:
             calls.append("check_mxnet()")
         functions += [standalone.nvidia_smi, standalone.report_gpus]
         calls.append("report_gpus()")
-        if kind != names.PLAIN:
+        if kind != addresses.PLAIN:
             functions += [standalone.path_files, standalone.check_version]
             functions.append(standalone.install_missing)
             name = f"{tab}-{Path(section.name).name}"
@@ -230,7 +230,9 @@ class Edition:
             calls.append(f"report_version({packages!r}, {recorded!r})")
         if tab in self.book.config.library:
             functions += [standalone.is_our_library, standalone.use_library]
-            calls.append(self._library_call(section, tab, included=kind != names.PLAIN))
+            calls.append(
+                self._library_call(section, tab, included=kind != addresses.PLAIN)
+            )
         return standalone.cell(dict.fromkeys(functions), "\n".join(calls))
 
     def _library_call(self, section: Section, tab: str, included: bool) -> str:
@@ -272,13 +274,13 @@ def listed_packages(book: Book, *names: str) -> dict[str, str]:
 def _folded_cell(code: str, title: str, kind: str) -> NotebookNode:
     """Return a code cell that shows only its title until a reader opens it."""
     metadata: dict[str, Any] = {"jupyter": {"source_hidden": True}}
-    if kind == names.COLAB:
+    if kind == addresses.COLAB:
         metadata |= {"cellView": "form", "_kg_hide-input": True}  # Colab's, Kaggle's
         title = f"@title {title}"
     return nbformat.v4.new_code_cell(f"# {title}\n{code}", metadata=metadata)
 
 
-def _cells(shown: store.Shown, writer: Writer) -> Iterator[NotebookNode]:
+def _cells(shown: store.Shown, writer: MarkdownWriter) -> Iterator[NotebookNode]:
     """Yield the text and code cells of a section; each heading begins a new cell."""
     text: list[Block] = []
     for block in shown.blocks:
@@ -298,7 +300,7 @@ def _is_title(text: list[Block]) -> bool:
     return isinstance(text[0], Heading) and text[0].level == 1
 
 
-def _text_cell(text: list[Block], writer: Writer) -> Iterator[NotebookNode]:
+def _text_cell(text: list[Block], writer: MarkdownWriter) -> Iterator[NotebookNode]:
     """Yield a cell with these blocks, unless it would be empty."""
     cell = writer.cell(text)
     if cell.source.strip():
@@ -343,7 +345,7 @@ def _number_cells(cells: list[NotebookNode]) -> list[NotebookNode]:
 def _metadata(section: Section, kind: str) -> dict[str, Any]:
     """Return the metadata of a notebook, with settings for its host."""
     metadata: dict[str, Any] = {"kernelspec": store.KERNEL, "language_info": LANGUAGE}
-    if kind == names.COLAB:
+    if kind == addresses.COLAB:
         name = f"{Path(section.name).name}.ipynb"
         metadata["accelerator"] = "GPU"
         metadata["colab"] = {"name": name, "gpuType": "T4", "toc_visible": True}

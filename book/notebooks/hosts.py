@@ -19,8 +19,8 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from book.base import environments
-from book.base.errors import BookError
-from book.pages import names
+from book.pages import addresses
+from book.runner.errors import BookError
 from book.runner.files import write_bytes_whole
 from book.text.tabs import tab_name
 
@@ -33,7 +33,11 @@ RESULTS = FOLDER / "results.csv"
 COLAB, KAGGLE = "googlecolab/backend-info", "Kaggle/docker-python"
 SAGEMAKER = "aws/sagemaker-distribution"
 TITLES = {"colab": "Colab", "kaggle": "Kaggle", "sagemaker": "SageMaker Studio"}
-KINDS = {"colab": names.COLAB, "kaggle": names.COLAB, "sagemaker": names.SAGEMAKER}
+KINDS = {
+    "colab": addresses.COLAB,
+    "kaggle": addresses.COLAB,
+    "sagemaker": addresses.SAGEMAKER,
+}
 
 PIN = re.compile(r"\"?([\w.-]+)==([\w.]+)(?:\+\w+)?\"?")
 PYTHON = re.compile(r"^Python (3\.\d+)", re.MULTILINE)

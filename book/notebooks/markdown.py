@@ -17,10 +17,10 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
 from book.base.drawing import draw_png, shown_size
-from book.base.errors import BookError
 from book.library.figures import is_explorable
 from book.refs.numbers import Place
 from book.refs.targets import Targets, id_of_work
+from book.runner.errors import BookError
 from book.text.blocks import Block, Equation, Figure, Heading, Table
 from book.text.inline import replace_roles, text_for, without_code
 from book.text.section import Section
@@ -59,7 +59,7 @@ def read_picture(path: Path) -> EmbeddedPicture:
 
 
 @dataclass
-class Writer:
+class MarkdownWriter:
     """Writes the text cells of one notebook in order.
 
     `link` returns the address of a place in another section, and `link_to_site` returns

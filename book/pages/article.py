@@ -18,24 +18,24 @@ import imagesize
 from markdown_it.token import Token
 
 from book import merge
-from book.base.errors import BookError
 from book.facts.predictions import has_arithmetic, is_open
 from book.library.figures import is_explorable
 from book.merge import Item, Part, Run, TabSet, TabView, parts_of
-from book.pages import folding, predictions, sets
-from book.pages.glossary import name_entries
-from book.pages.names import identifier
+from book.pages import covered_outputs, folding, sets
+from book.pages.addresses import identifier
 from book.pages.search import Index, Title, name_symptoms, text_of
-from book.pages.sets import Panel
+from book.pages.sets import PagePanel
 from book.pages.site import Site, address
+from book.pages.term_links import name_entries
 from book.records.outputs import PICTURES, Picture, PrintedText, read
 from book.records.outputs import text_of as text_printed
 from book.refs.numbers import NAMES, anchor
 from book.refs.targets import id_of_work
-from book.render import code, math, outputs
+from book.render import code, math, results
 from book.render.math import Equation as Tex
 from book.render.math import mathml
 from book.render.texts import Texts, add_class, attribute, escape, plain, raw
+from book.runner.errors import BookError
 from book.runner.freshness import digest
 from book.text.blocks import (
     Block,
@@ -231,7 +231,7 @@ class Article:
         """Return the origin of the outputs in each tab."""
         views = {view.tab: view for view in self.views}
         tabs = self.site.book.tabs
-        panels = [Panel((tab,), self._record(views.get(tab), tab)) for tab in tabs]
+        panels = [PagePanel((tab,), self._record(views.get(tab), tab)) for tab in tabs]
         if len(tabs) == 1:
             return panels[0].html
         return sets.tab_set(panels, tabs, self._next_set(), "record")
@@ -252,7 +252,7 @@ class Article:
                 # Readers of other tabs see the same parts in another panel.
                 own = (replace(part, tabs=panel.tabs) for part in panel.parts)
                 parts = "".join(map(self.part, own))
-            panels.append(Panel(panel.tabs, parts))
+            panels.append(PagePanel(panel.tabs, parts))
         if any(has_code(part) for panel in item.panels for part in panel.parts):
             panels = sets.with_absent(panels, self.site.book.tabs)
         return sets.tab_set(panels, self.site.book.tabs, number, "place")
@@ -350,7 +350,7 @@ class Article:
 
     def _figure(self, block: Figure) -> str:
         file, name = self._file_of(block), Path(block.path).stem
-        live = outputs.explorable(name) if is_explorable(name) else ""
+        live = results.explorable(name) if is_explorable(name) else ""
         alt = block.alt or plain(self.texts.line(self.caption_of(block)))
         next(self._plots)
         self.figures[file] = None
@@ -426,9 +426,9 @@ class Article:
             shown.append(self._measured(part.runs[0]))
         if not (shown and part.prediction):
             return shown
-        source = self._line(predictions.source(part.prediction))
+        source = self._line(covered_outputs.source(part.prediction))
         source = add_class(source, "prediction-source")
-        return [predictions.covered(source + "".join(shown), part.prediction)]
+        return [covered_outputs.covered(source + "".join(shown), part.prediction)]
 
     def _measured(self, run: Run) -> str:
         """Return on what machine a run has measured times; empty if there are none."""
@@ -454,7 +454,7 @@ class Article:
             is_plot = isinstance(output, Picture)
             number = next(self._plots if is_plot else self._figures)
             prefix = f"{self.prefix}{'plot' if is_plot else 'figure'}-{number}-"
-            yield outputs.html_of(output, cell, prefix, self._picture)
+            yield results.html_of(output, cell, prefix, self._picture)
 
     def _picture(self, picture: Picture) -> str:
         """Return a picture as an image, whose file is added to `images`."""

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from book.pages import names
+from book.pages import addresses
 from book.pages.hosting import Hosting
 from book.text.book import Book
 from book.text.section import Section
@@ -16,10 +16,14 @@ from book.text.tabs import tab_name
 
 # The services that open notebooks on GitHub, and the kind of notebook for each.
 HOSTS = (
-    ("Colab", names.COLAB, "https://colab.research.google.com/github/{}"),
-    ("Studio Lab", names.SAGEMAKER, "https://studiolab.sagemaker.aws/import/github/{}"),
+    ("Colab", addresses.COLAB, "https://colab.research.google.com/github/{}"),
     (
-        *("Kaggle", names.COLAB),
+        "Studio Lab",
+        addresses.SAGEMAKER,
+        "https://studiolab.sagemaker.aws/import/github/{}",
+    ),
+    (
+        *("Kaggle", addresses.COLAB),
         "https://kaggle.com/kernels/welcome?src=https://github.com/{}",
     ),
 )
@@ -56,7 +60,7 @@ def _hosted(
     if hosting.repository and tab in book.code_tabs(section):
         for label, kind, address in HOSTS:
             if tab != "mxnet" or label not in WITHOUT_MXNET:
-                path = f"notebooks/{names.notebook(book, section, tab, kind)}"
+                path = f"notebooks/{addresses.notebook(book, section, tab, kind)}"
                 yield _button(label, address.format(hosting.blob(path)), "open")
 
 
@@ -64,19 +68,20 @@ def _of_section(book: Book, section: Section, tab: str) -> dict[str, str]:
     """Return the files for readers of one tab, each under the label of its button."""
     is_front = section is book.sections[0]
     pdf_label = f"PDF in {tab_name(tab)}" if is_front else "Book as PDF"
+    hosted = addresses.notebook(book, section, tab, addresses.SAGEMAKER)
     return {
-        "Notebook": f"notebooks/{names.notebook(book, section, tab, names.SAGEMAKER)}",
-        "Slides": f"slides/{names.deck(book, section, tab)}",
-        pdf_label: f"pdf/{names.pdf(book, tab)}",
+        "Notebook": f"notebooks/{hosted}",
+        "Slides": f"slides/{addresses.deck(book, section, tab)}",
+        pdf_label: f"pdf/{addresses.pdf(book, tab)}",
     }
 
 
 def _of_book(book: Book) -> dict[str, str]:
     """Return the files of the front page, each under the label of its button."""
     return {
-        "All notebooks": f"notebooks/{names.archive(book)}.zip",
+        "All notebooks": f"notebooks/{addresses.archive(book)}.zip",
         "All slides": "slides/index.html",
-        "PDF in all frameworks": f"pdf/{names.pdf(book)}",
+        "PDF in all frameworks": f"pdf/{addresses.pdf(book)}",
     }
 
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-from book.base.errors import BookError
+from book.runner.errors import BookError
 from book.text.book import Book
 
 WHERE = "config.ini, [publish]"

@@ -10,18 +10,18 @@ from pathlib import Path
 
 from book import merge
 from book.base import build_paths, inputs
-from book.base.errors import BookError
 from book.base.files import replace_folder
 from book.base.progress import counted
 from book.facts.marked_numbers import published_measurements
 from book.library import package
-from book.pages import buttons, files, hosting, previews, search, solutions
+from book.pages import buttons, hosting, previews, search, site_files, solutions
 from book.pages.article import Article
 from book.pages.front import FrontPage
 from book.pages.page import Pages, Written
 from book.pages.search import Index
 from book.pages.site import Site
 from book.records import store
+from book.runner.errors import BookError
 from book.runner.freshness import digest_of_files
 from book.text.book import Book
 from book.text.section import Section
@@ -67,7 +67,7 @@ def write_site(book: Book, folder: Path) -> dict[str, Written]:
         page = folder / f"{section.name}.html"
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(pages.page(section), "utf-8")
-    files.write_static(book, machines, folder / "_static")
+    site_files.write_static(book, machines, folder / "_static")
     _write_data(book, written, folder / "_static")
     _write_images(book, written, folder / "_images")
     return written

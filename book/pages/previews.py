@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from book.merge import Item, Part, parts_of
 from book.pages.article import Article, anchor_of
-from book.pages.glossary import entries
+from book.pages.term_links import entries
 from book.refs.targets import id_of_work
 from book.text.blocks import Equation, Figure, Heading, Prose, References, Table
 

@@ -14,8 +14,8 @@ from typing import Any
 from markdown_it.token import Token
 
 from book.library.marks import saved_methods, saved_names
-from book.pages.glossary import entries
-from book.pages.names import identifier
+from book.pages.addresses import identifier
+from book.pages.term_links import entries
 from book.refs.numbers import EQUATIONS
 from book.render import math
 from book.render.code import without_marks

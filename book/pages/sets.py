@@ -27,7 +27,7 @@ NO_CODE = "<p>No code for {} here.</p>\n"
 
 
 @dataclass(frozen=True)
-class Panel:
+class PagePanel:
     """The HTML for readers of `tabs`; `absent` if they have no code here."""
 
     tabs: tuple[str, ...]
@@ -35,7 +35,9 @@ class Panel:
     absent: bool = False
 
 
-def tab_set(panels: Sequence[Panel], tabs: list[str], number: str, kind: str) -> str:
+def tab_set(
+    panels: Sequence[PagePanel], tabs: list[str], number: str, kind: str
+) -> str:
     """Return a set of panels.
 
     `tabs` are all those of the book; `number` tells the sets of a page apart.
@@ -49,7 +51,7 @@ def tab_set(panels: Sequence[Panel], tabs: list[str], number: str, kind: str) ->
     )
 
 
-def _tab_panel(number: str, panel: Panel) -> str:
+def _tab_panel(number: str, panel: PagePanel) -> str:
     title = ", ".join(map(tab_name, panel.tabs))
     return (
         f'<div class="tab-panel{" tab-absent" if panel.absent else ""}"'
@@ -64,11 +66,13 @@ def panel_id(number: str, tabs: Sequence[str]) -> str:
     return f"{number.replace('set-', 'panel-')}-{tabs[0]}"
 
 
-def with_absent(panels: list[Panel], tabs: list[str]) -> list[Panel]:
+def with_absent(panels: list[PagePanel], tabs: list[str]) -> list[PagePanel]:
     """Return panels of code, and one for each tab that has none."""
     present = {tab for panel in panels for tab in panel.tabs}
     missing = [tab for tab in tabs if tab not in present]
-    absent = [Panel((t,), NO_CODE.format(tab_name(t)), absent=True) for t in missing]
+    absent = [
+        PagePanel((t,), NO_CODE.format(tab_name(t)), absent=True) for t in missing
+    ]
     return [*panels, *absent]
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from book.facts.map import Map
 from book.merge import Views
-from book.pages.glossary import Glossary
+from book.pages.term_links import Glossary
 from book.refs.targets import Targets
 from book.render.math import Equation
 from book.text.blocks import Heading

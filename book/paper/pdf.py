@@ -14,11 +14,11 @@ from importlib.resources import files
 from pathlib import Path
 
 from book.base import build_paths
-from book.base.errors import BookError
 from book.base.files import replace_folder
 from book.base.inputs import digest_of_inputs
-from book.pages import names
-from book.paper.markup import string
+from book.pages import addresses
+from book.paper.typst import string
+from book.runner.errors import BookError
 from book.runner.files import write_bytes_whole
 from book.runner.freshness import Product
 from book.runner.signals import report
@@ -46,7 +46,7 @@ def build(book: Book, tab: str | None = None) -> Path:
     """
     edition = copy.copy(book)
     edition.tabs = [book.check_tab(tab)] if tab else book.tabs
-    pdf = book.root / build_paths.PDF / names.pdf(book, tab)
+    pdf = book.root / build_paths.PDF / addresses.pdf(book, tab)
     folder = book.root / build_paths.TYPST / pdf.stem
     product, inputs = (
         Product(pdf, folder.with_suffix(".stamp")),

@@ -28,9 +28,9 @@ from book.library.marks import saved_names
 from book.merge import Item, Part, Run, TabSet
 from book.pages.article import anchor_of
 from book.paper.edition import Edition, Page
-from book.paper.markup import Markup, code, entry, escape, string
+from book.paper.typst import Markup, code, entry, escape, string
 from book.records.outputs import PICTURES, InteractiveFigure, Picture, PrintedText, read
-from book.render.outputs import restyled
+from book.render.results import restyled
 from book.runner.freshness import digest
 from book.text.blocks import (
     Block,

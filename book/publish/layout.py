@@ -13,13 +13,13 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from book.base import build_paths
-from book.base.errors import BookError
 from book.base.files import locked, replace_folder
 from book.notebooks import editions
 from book.pages import hosting, html
 from book.pages.hosting import Hosting
 from book.paper import pdf
 from book.render.templates import render_template
+from book.runner.errors import BookError
 from book.runner.signals import report
 from book.slides import decks
 from book.text.book import Book

@@ -20,11 +20,11 @@ import nbformat
 from nbformat import NotebookNode
 
 from book.base import build_paths, environments
-from book.base.errors import BookError
 from book.base.progress import counted
 from book.records.cleaning import clean_outputs
 from book.records.fingerprint import fingerprint
 from book.records.validation import hash_of_outputs, problem_with_text
+from book.runner.errors import BookError
 from book.runner.files import write_whole
 from book.text.blocks import Block, Cell
 from book.text.book import Book

@@ -16,8 +16,8 @@ from pybtex.style import FormattedEntry
 from pybtex.style.sorting.author_year_title import SortingStyle
 from pybtex.style.template import FieldIsMissing, Node, join
 
-from book.base.errors import BookError
 from book.facts.marked_numbers import published_measurements
+from book.runner.errors import BookError
 from book.text.blocks import Cell
 from book.text.book import Book
 from book.text.inline import CITATIONS, roles

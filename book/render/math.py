@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element
 import pypandoc
 
 from book.base.cache import Cache
-from book.base.errors import BookError
+from book.runner.errors import BookError
 
 # Of an equation: its TeX, and whether it is displayed.
 Equation = tuple[str, bool]

@@ -15,14 +15,14 @@ import nbformat
 from nbformat import NotebookNode
 
 from book.base import build_paths
-from book.base.errors import BookError
 from book.base.files import locked, replace_folder
 from book.base.progress import counted
 from book.library import package
 from book.records import fingerprint, store, validation
 from book.runner import folder as exported
+from book.runner.errors import BookError
 from book.runner.files import write_whole
-from book.runs import run
+from book.runs import stale
 from book.text.book import Book
 from book.text.section import Section
 
@@ -50,13 +50,13 @@ def export(
     If everything is fresh, write nothing and return None. Empty `tabs` or `sections`
     mean all of them.
     """
-    run.check_names(book, tabs, sections, machine)
+    stale.check_names(book, tabs, sections, machine)
     folder = (to or book.root / build_paths.EXPORT / machine).resolve()
     lock = book.root / build_paths.EXPORT_LOCK
     with locked(lock, "another process exports"):
         check_free(folder)
         package.write(book)
-        due = run.plan(book, tabs, sections, machine, force)
+        due = stale.plan(book, tabs, sections, machine, force)
         if not due:
             print("all records are fresh; there is nothing to export")
             return None
@@ -145,7 +145,7 @@ def import_results(book: Book, folder: Path) -> None:
             " see the .log files beside the results"
         )
     for machine, kept_there in recorded.items():
-        run.print_sentences_to_reread(book, kept_there, machine)
+        stale.print_sentences_to_reread(book, kept_there, machine)
     if refused:
         raise BookError("\n".join(refused))
 

@@ -15,9 +15,9 @@ import imagesize
 from book.library import figures
 from book.records.cleaning import SVG
 from book.records.outputs import Picture
-from book.render import code, outputs, plots
+from book.render import code, plots, results
 from book.render.texts import Texts
-from book.slides.marks import Code, Output, Slide, SlideFigure, SlideItem, Text
+from book.slides.slide_marks import Code, Output, Slide, SlideFigure, SlideItem, Text
 from book.slides.words import Words
 from book.text.section import Section
 from book.text.tokens import equations, parse, parse_line
@@ -117,7 +117,7 @@ def _block(block: SlideItem, writer: _Writer, folder: Path) -> dict[str, Any]:
             html = code.colored(source, code.language_of(source))
             return {"kind": "code", "html": html}
         case Output(text, varies):
-            folds = outputs.is_folded(text)
+            folds = results.is_folded(text)
             return {"kind": "printed", "text": text, "varies": varies, "folds": folds}
         case Picture(kind, data, alt):
             prefix = f"plot-{zlib.crc32(data.encode()):x}-"

@@ -14,16 +14,16 @@ from typing import Any
 
 from book import merge
 from book.base import build_paths
-from book.base.errors import BookError
 from book.base.paths import STATIC
 from book.base.progress import counted
 from book.library import figures, package
-from book.pages import names
+from book.pages import addresses
 from book.records import store
 from book.render import code
 from book.render.templates import render_template
+from book.runner.errors import BookError
 from book.runner.files import write_whole
-from book.slides import deck_page, marks
+from book.slides import deck_page, slide_marks
 from book.slides.division import divide
 from book.slides.words import Words
 from book.text.book import Book
@@ -49,7 +49,7 @@ def build(
     words = Words(book)
     chosen = [(section, tab) for section in chosen_sections for tab in chosen_tabs]
     decks = {
-        names.deck(book, section, tab): deck(book, section, tab, words)
+        addresses.deck(book, section, tab): deck(book, section, tab, words)
         for section, tab in counted(chosen, "making decks")
     }
     if not any(decks.values()):
@@ -77,16 +77,16 @@ def build(
 def deck(book: Book, section: Section, tab: str, words: Words) -> str:
     """Return the page of a deck; it is empty for a section without slide marks."""
     shown = store.shown(book, section, tab)
-    slides = marks.read(shown) if shown else []
+    slides = slide_marks.read(shown) if shown else []
     if shown is None or not slides:
         return ""
     words.add_figures(slides)
-    if short := marks.short(shown):
-        slides[1:1] = [*short, marks.Slide(DIVIDER)]
+    if short := slide_marks.short(shown):
+        slides[1:1] = [*short, slide_marks.Slide(DIVIDER)]
     front, *others = slides
     view = merge.merge_machines({"cpu": shown}, {"cpu": "CPU"})
     if origin := merge.origin(view, tab, section):
-        front.blocks.append(marks.Text(origin))
+        front.blocks.append(slide_marks.Text(origin))
     divided = [front]
     for slide in others:
         divided += [slide] if slide.is_point else divide(slide)
@@ -134,7 +134,7 @@ def _write_figures(book: Book, folder: Path, text: str) -> None:
 
 def _remove_obsolete_decks(book: Book, folder: Path, empty: list[str]) -> None:
     """Remove decks whose slide marks, section or tab no longer exist."""
-    known = {names.deck(book, s, tab) for s in book.sections for tab in book.tabs}
+    known = {addresses.deck(book, s, tab) for s in book.sections for tab in book.tabs}
     for page in folder.glob("*/*.html"):
         if page.relative_to(folder).as_posix() not in known - set(empty):
             page.unlink()
@@ -146,7 +146,9 @@ def _with_decks(
     """Yield the title and the decks of each section that has decks."""
     for section in sections:
         tabs = book.code_tabs(section)
-        found = {names.deck(book, section, tab): tab for tab in tabs or book.tabs[:1]}
+        found = {
+            addresses.deck(book, section, tab): tab for tab in tabs or book.tabs[:1]
+        }
         decks = [
             {"name": tab_name(tab) if tabs else "All frameworks", "file": file}
             for file, tab in found.items()

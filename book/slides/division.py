@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from book.records.outputs import Picture
-from book.slides.marks import Code, Output, Slide, SlideItem, Text
+from book.slides.slide_marks import Code, Output, Slide, SlideItem, Text
 
 LINES, CHARACTERS = 23, 88
 SPACE = 2  # lines around each item

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from book.refs.targets import Targets
 from book.render import math
-from book.slides import marks
-from book.slides.marks import Slide, SlideFigure
+from book.slides import slide_marks
+from book.slides.slide_marks import Slide, SlideFigure
 from book.text.blocks import Figure
 from book.text.book import Book
 from book.text.inline import roles
@@ -22,7 +22,7 @@ class Words:
         self.targets = Targets(book, numbered=False)
         self._mathml: dict[math.Equation, str] = {}
         self._figures = {
-            block.label: marks.to_figure(block, section.path.parent)
+            block.label: slide_marks.to_figure(block, section.path.parent)
             for section in book.sections
             for block in section.blocks
             if isinstance(block, Figure) and block.label

@@ -18,7 +18,8 @@ import d2lbook
 from d2lbook.config import Config
 
 from book.base import build_paths
-from book.base.errors import BookError, choices
+from book.base.choices import choices
+from book.runner.errors import BookError
 from book.text.blocks import Block, Cell, Heading
 from book.text.section import Section
 from book.text.tabs import TAB_NAMES

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from d2lbook import library, notebook
 from nbformat import NotebookNode
 
-from book.base.errors import BookError
+from book.runner.errors import BookError
 from book.text.blocks import Cell
 
 SELECTED = "tab.selected"

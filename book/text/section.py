@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from book.base.cache import Cache
-from book.base.errors import BookError
+from book.runner.errors import BookError
 from book.text.blocks import Block, Cell, Contents, Heading, Labelled
 from book.text.parsing import Parsed, parse
 

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks import stock_d2l, trainer_report
 from benchmarks.common import spread
-from book.base.errors import BookError
+from book.runner.errors import BookError
 
 ROOT = Path(__file__).parents[2]
 

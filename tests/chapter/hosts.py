@@ -32,11 +32,11 @@ import nbformat
 
 from book.base import arguments
 from book.base.environments import uv_command, uv_settings
-from book.base.errors import BookError
 from book.notebooks import hosts
-from book.notebooks.editions import Edition, listed_packages
+from book.notebooks.editions import NotebookEdition, listed_packages
+from book.runner.errors import BookError
 from book.runner.signals import exit_status
-from book.runs import run as runs
+from book.runs import stale as runs
 from book.text.book import Book
 from book.text.section import Section
 
@@ -268,7 +268,7 @@ def run_all(
     environment: Environment, sections: Sequence[Section], jobs: int
 ) -> Iterator[Verdict]:
     """Yield the verdict on each notebook as soon as it has run."""
-    edition, one_at_a_time = Edition(environment.book), threading.Lock()
+    edition, one_at_a_time = NotebookEdition(environment.book), threading.Lock()
 
     def make(section: Section) -> nbformat.NotebookNode:
         with one_at_a_time:

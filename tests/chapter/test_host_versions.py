@@ -12,8 +12,8 @@ from hosts import Environment, Verdict, judge, nearest_torch, others
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from book.base import environments
-from book.base.errors import BookError
 from book.notebooks import hosts
+from book.runner.errors import BookError
 from book.text.book import Book
 
 BOOK = Book(command.ROOT)

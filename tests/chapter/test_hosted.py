@@ -15,15 +15,15 @@ from nbformat import NotebookNode
 
 from book.base import environments
 from book.notebooks import editions
-from book.notebooks.editions import Edition
-from book.pages import names
+from book.notebooks.editions import NotebookEdition
+from book.pages import addresses
 from book.records import store
 from book.runner.kernel_settings import kernel_settings
 from book.text.book import Book
 from book.text.section import Section
 
 BOOK = Book(Path(__file__).resolve().parents[2])
-EDITION = Edition(BOOK)
+EDITION = NotebookEdition(BOOK)
 
 
 def run_notebook(file: Path, folder: Path, tab: str) -> NotebookNode:
@@ -71,7 +71,7 @@ def test_a_hosted_notebook_runs_alone_and_shows_what_the_record_shows(
     state = store.state(BOOK, section, tab)
     assert state == "fresh", f"the record is {state}: make run"
     file = tmp_path / "hosted.ipynb"
-    nbformat.write(EDITION.notebook(section, tab, names.COLAB), file)
+    nbformat.write(EDITION.notebook(section, tab, addresses.COLAB), file)
     ran = run_notebook(file, tmp_path, tab)
     setup, *ran.cells = ran.cells
     assert "Found " in printed(setup) and "d2l is imported from /" in printed(setup)

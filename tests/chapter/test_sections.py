@@ -18,7 +18,7 @@ from nbformat import NotebookNode
 
 from book.base import environments
 from book.records import store
-from book.runs.run import Job, execute
+from book.runs.stale import Job, execute
 from book.text.book import Book
 from book.text.section import Section
 

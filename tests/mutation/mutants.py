@@ -21,7 +21,7 @@ from mutmut.mutation.mutators import mutation_operators
 from mutmut.mutation.pragma_handling import IgnoredCode
 
 from book.base import arguments
-from book.base.errors import BookError
+from book.runner.errors import BookError
 from book.runner.signals import exit_status
 
 ROOT = Path(__file__).parents[2]

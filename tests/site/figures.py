@@ -6,7 +6,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from book.library.figures import scripts_of
-from book.pages.files import write_explorables
+from book.pages.site_files import write_explorables
 from book.text.book import Book
 
 ROOT = Path(__file__).parents[2]

@@ -22,14 +22,14 @@ from browsing import (
 from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from book.pages import names
+from book.pages import addresses
 from book.slides import decks
 from book.slides.deck_page import SMALLEST
 
 pytestmark = pytest.mark.xdist_group("the decks")
 DECKS = list(
     dict.fromkeys(  # a section without tabs has one deck for all
-        names.deck(BOOK, section, tab)
+        addresses.deck(BOOK, section, tab)
         for section in BOOK.sections
         if re.search(r"\[\*\*|^\(\*\*", section.text, re.MULTILINE)
         for tab in TABS

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import tools
 
-from book.base.errors import BookError
+from book.runner.errors import BookError
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 
 from book.base import system
-from book.base.errors import BookError
 from book.base.files import locked
+from book.runner.errors import BookError
 from book.runner.freshness import Product, digest
 
 HERE = Path(__file__).resolve().parent

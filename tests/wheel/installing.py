@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from book.base.environments import uv_command, uv_settings
-from book.base.errors import BookError
+from book.runner.errors import BookError
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))

@@ -10,8 +10,8 @@ import pytest
 from fake_uv import Uv
 
 from book.base import environments
-from book.base.errors import BookError
 from book.base.files import locked
+from book.runner.errors import BookError
 
 # What uv and pip print without a network.
 UV_ALONE = """\

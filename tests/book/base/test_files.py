@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from book.base.errors import BookError, describe_os_error
 from book.base.files import replace_folder
+from book.runner.errors import BookError, describe_os_error
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
 

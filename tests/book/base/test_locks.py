@@ -6,7 +6,7 @@ import pytest
 from fake_uv import Uv
 
 from book.base import locks
-from book.base.errors import BookError
+from book.runner.errors import BookError
 
 PROJECT = """\
 [project.optional-dependencies]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from book.base import system
-from book.base.errors import BookError
+from book.runner.errors import BookError
 
 ROOT = Path(__file__).parents[3]
 LIST = """\

@@ -1,14 +1,14 @@
 """Numbers of published measurements, and records of predictions, are those of d2l.
 
-book/checks/numbers.py compares them, with the rows of book/facts/marked_numbers.py.
+book/checks/quotations.py compares them, with the rows of book/facts/marked_numbers.py.
 """
 
 import dataclasses
 
 import pytest
 
-from book.base.errors import BookError
 from book.checks import rules
+from book.runner.errors import BookError
 from d2l import audit, published
 
 ROWS = """\

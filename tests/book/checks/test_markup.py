@@ -1,12 +1,12 @@
 """Problems in the sources are reported with their exact lines.
 
-book/text/parsing.py finds many of them, and book/checks/numbers.py those in marks.
+book/text/parsing.py finds many of them, and book/checks/quotations.py those in marks.
 """
 
 import pytest
 
-from book.base.errors import BookError
 from book.checks import markup, rules
+from book.runner.errors import BookError
 from book.text.book import Book
 
 PLAIN = "```{.python .input}\n%%tab "

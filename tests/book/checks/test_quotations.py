@@ -6,9 +6,9 @@ import pytest
 from nbformat.v4 import new_output
 
 from book.__main__ import main
-from book.base.errors import BookError
-from book.checks import numbers, rules
+from book.checks import quotations, rules
 from book.records import fingerprint, store, validation
+from book.runner.errors import BookError
 from book.text.book import Book
 from book.text.quantities import quantities
 
@@ -44,7 +44,7 @@ def problems(book: Book) -> list[str]:
         rules.check_for_build(book)
     except BookError as error:
         return str(error).splitlines()
-    return list(dict.fromkeys(numbers.problems(book)))
+    return list(dict.fromkeys(quotations.problems(book)))
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,8 @@ def test_a_new_record_of_another_machine_is_compared(quoting):
     for tab in book.tabs:
         record(book, tab, ["2 ms"], "h200")
     section = book.section("one")
-    assert list(numbers.wrong_quotations(book, section, "jax", "cpu")) == []
-    assert list(numbers.wrong_quotations(book, section, "jax", "h200")) == [
+    assert list(quotations.wrong_quotations(book, section, "jax", "cpu")) == []
+    assert list(quotations.wrong_quotations(book, section, "jax", "h200")) == [
         "chapter/one.md:9: '16 ms' is not in the output of line 4 in jax, which has"
         " 2 ms; correct the number"
     ]
@@ -185,4 +185,4 @@ def test_numbers_without_a_mark_are_not_compared(quoting):
 )
 def test_quantities_agree_in_any_unit(one, other, within, expected):
     (first,), (second,) = quantities(one), quantities(other)
-    assert numbers.agree(first, second, within) == expected
+    assert quotations.agree(first, second, within) == expected

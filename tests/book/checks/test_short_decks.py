@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 import pytest
 
-from book.checks import points
+from book.checks import short_decks
 from book.text.book import Book
 
 POINT = "[Point {n} is a sentence.]{{.point}}\n\n$$x = {n}$$\n\n"
 
 
 def problems(make_book: Callable[..., Book], text: str) -> list[str]:
-    return list(points.problems(make_book(one=f"# One\n\n{text}")))
+    return list(short_decks.problems(make_book(one=f"# One\n\n{text}")))
 
 
 def deck(count: int) -> str:

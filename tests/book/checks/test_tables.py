@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from book.base.errors import BookError
 from book.checks import tables
+from book.runner.errors import BookError
 from book.text.book import Book
 
 PROPERTIES = {

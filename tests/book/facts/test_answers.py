@@ -1,11 +1,11 @@
 """The numbers that answer predictions are those of the records.
 
-book/checks/numbers.py compares them.
+book/checks/quotations.py compares them.
 """
 
 import pytest
 
-from book.checks import numbers as rule
+from book.checks import quotations as rule
 from book.facts import predictions
 from book.records import store
 from book.records.outputs import text_of

@@ -1,15 +1,15 @@
 """Cells marked `.predict` say which number of their output readers predict.
 
-book/checks/numbers.py finds mistakes in the marks.
+book/checks/quotations.py finds mistakes in the marks.
 """
 
 from collections.abc import Callable
 
 import pytest
 
-from book.base.errors import BookError
-from book.checks import numbers, rules
+from book.checks import quotations, rules
 from book.facts import predictions
+from book.runner.errors import BookError
 from book.text.blocks import Cell
 from book.text.book import Book
 from book.text.inline import Span, spans
@@ -81,7 +81,7 @@ def test_an_equation_derives_its_number(text: str, number: str, value: float | N
     assert found is not None and found.text == number
     equation = predictions.EQUATION.search(text)
     left = equation["left"] if equation else "n"
-    assert numbers.evaluate(left) == (value and pytest.approx(value))
+    assert quotations.evaluate(left) == (value and pytest.approx(value))
 
 
 def test_a_text_without_a_number_has_no_result():

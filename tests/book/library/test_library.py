@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from d2lbook import library as stock
 
-from book.base.errors import BookError
 from book.library import package
+from book.runner.errors import BookError
 
 
 def cell(source: str, tab: str = "pytorch") -> str:

@@ -17,9 +17,9 @@ import pytest
 from proxy import PEM, free_port, proxied
 
 from book import __main__ as main
-from book.base.errors import BookError
 from book.live import lab, live
 from book.live.origin import Origin
+from book.runner.errors import BookError
 from book.text.book import Book
 
 CELL = """\

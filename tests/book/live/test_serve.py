@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from book.base.errors import BookError
 from book.live import serve
+from book.runner.errors import BookError
 
 PAGE = "<html><body><p>Text</p></body></html>"
 

@@ -10,9 +10,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from book.__main__ import main
-from book.base.errors import BookError
 from book.notebooks import archive, hosts
 from book.refs.numbers import Numbers
+from book.runner.errors import BookError
 from book.text.book import Book
 
 ROOT = Path(__file__).resolve().parents[3]

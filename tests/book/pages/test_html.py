@@ -14,11 +14,11 @@ from nbformat.v4 import new_output
 from rcssmin import cssmin
 
 from book.base import inputs
-from book.base.errors import BookError
 from book.checks import rules
 from book.pages import html
 from book.pages.sets import machine_rules, tab_rules
 from book.records import fingerprint, store, validation
+from book.runner.errors import BookError
 from book.text.book import Book
 
 INDEX = """\

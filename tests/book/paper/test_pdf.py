@@ -13,8 +13,8 @@ from pypdfium2 import PdfDocument
 from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
 
 from book.__main__ import main
-from book.base.errors import BookError
 from book.paper import pdf
+from book.runner.errors import BookError
 from book.text.book import Book
 from book.text.tabs import TAB_NAMES
 

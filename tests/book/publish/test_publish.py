@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from book.__main__ import main
-from book.base.errors import BookError
 from book.pages import buttons, hosting
 from book.pages.hosting import Hosting
 from book.publish import layout
+from book.runner.errors import BookError
 from book.text.book import Book
 
 ROOT = Path(__file__).resolve().parents[3]

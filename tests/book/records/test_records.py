@@ -10,9 +10,9 @@ import nbformat
 import pytest
 from nbformat.v4 import new_output
 
-from book.base.errors import BookError
 from book.library import package
 from book.records import fingerprint, store, validation
+from book.runner.errors import BookError
 from book.text.book import Book
 from book.text.section import Section
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from book.records.outputs import Picture
-from book.render.outputs import PLOT, restyled
+from book.render.results import PLOT, restyled
 from book.text.blocks import Cell
 
 RECORDS = Path(__file__).parents[3] / "outputs"

@@ -6,9 +6,9 @@ import pytest
 from bs4 import BeautifulSoup
 from markdown_it.token import Token
 
-from book.base.errors import BookError
 from book.render import math
 from book.render.texts import Texts, add_class, plain, raw
+from book.runner.errors import BookError
 from book.text.tokens import equations, parse, parse_line, walk
 
 REFERENCE = '<a class="reference internal" href="a">1 &lt;</a>'

@@ -16,10 +16,10 @@ import pytest
 from nbformat import NotebookNode
 
 from book.__main__ import main
-from book.base.errors import BookError
 from book.records import fingerprint, store, validation
 from book.runner import command
 from book.runner import folder as in_folder
+from book.runner.errors import BookError
 from book.runs import export
 from book.text.book import Book
 
@@ -167,14 +167,14 @@ def test_there_and_back(
 def test_a_record_of_results_is_that_of_a_run_there(
     book: Book, tmp_path: Path, run_here: Run
 ):
-    from book.runs import run
+    from book.runs import stale
 
     folder = exported(book, tmp_path / "there", sections=["a"])
     assert run_here(folder).returncode == 0
     export.import_results(book, folder)
     file = store.path(book, book.section("a"), "pytorch", "h200")
     imported = file.read_bytes()
-    run.run(book, ["pytorch"], ["a"], "h200", force=True, python=Path(sys.executable))
+    stale.run(book, ["pytorch"], ["a"], "h200", force=True, python=Path(sys.executable))
     assert file.read_bytes() == imported
 
 

@@ -11,15 +11,15 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
 from book.__main__ import main
-from book.base.errors import BookError
-from book.pages import names
+from book.pages import addresses
 from book.records import fingerprint, store, validation
 from book.records.outputs import Picture
 from book.records.store import Shown
 from book.render.code import colored
-from book.slides import deck_page, decks, marks
+from book.runner.errors import BookError
+from book.slides import deck_page, decks, slide_marks
 from book.slides.division import CHARACTERS, LINES, divide
-from book.slides.marks import Code, Output, Slide, SlideFigure, Text
+from book.slides.slide_marks import Code, Output, Slide, SlideFigure, Text
 from book.slides.words import Words
 from book.text.blocks import Cell
 from book.text.book import Book
@@ -100,7 +100,7 @@ def read(*parts: str | tuple[str, list[NotebookNode]]) -> list[Slide]:
         else block
         for block in parse("\n\n".join(texts) + "\n").blocks
     ]
-    return marks.read(Shown("jax", blocks))
+    return slide_marks.read(Shown("jax", blocks))
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def one(make: Callable[..., Book]) -> Book:
 
 def deck(book: Book, tab: str) -> BeautifulSoup:
     folder = decks.build(book).parent
-    page = folder / names.deck(book, book.section("one"), tab)
+    page = folder / addresses.deck(book, book.section("one"), tab)
     return BeautifulSoup(page.read_text("utf-8"), "html.parser")
 
 
@@ -283,8 +283,8 @@ class A:
 
 
 def test_code_has_no_save_marks_and_short_docstrings():
-    assert marks.shown_source(SOURCE) == SHOWN
-    assert marks.shown_source("!ls | cat  #@save") == "!ls | cat"
+    assert slide_marks.shown_source(SOURCE) == SHOWN
+    assert slide_marks.shown_source("!ls | cat  #@save") == "!ls | cat"
 
 
 def test_outputs_are_shown_as_printed():
@@ -307,12 +307,12 @@ def lines_of(lines: int, width: int = 20) -> str:
     return "\n".join("x" * width for _ in range(lines))
 
 
-def divided(*items: marks.SlideItem) -> list[list[marks.SlideItem]]:
+def divided(*items: slide_marks.SlideItem) -> list[list[slide_marks.SlideItem]]:
     """Return the items of the slides that show `items`."""
     return [part.blocks for part in divide(Slide("T", "P", list(items)))]
 
 
-def sources(slides: list[list[marks.SlideItem]]) -> list[str]:
+def sources(slides: list[list[slide_marks.SlideItem]]) -> list[str]:
     return [item.text for items in slides for item in items if isinstance(item, Code)]
 
 
@@ -324,7 +324,11 @@ def test_each_part_of_a_slide_has_its_title_and_the_first_has_the_notes():
 
 
 def test_a_slide_is_filled_up_to_its_last_line():
-    full: list[marks.SlideItem] = [Code(lines_of(LINES - 6)), Output("x"), Text("y")]
+    full: list[slide_marks.SlideItem] = [
+        Code(lines_of(LINES - 6)),
+        Output("x"),
+        Text("y"),
+    ]
     assert divided(*full[:2]) == [full[:2]]
     assert divided(Code(lines_of(LINES - 2))) == [[Code(lines_of(LINES - 2))]]
     assert divided(*full) == [full[:2], full[2:]]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from book.base.errors import BookError
 from book.checks import rules
+from book.runner.errors import BookError
 from book.text.book import Book
 
 ALIASES = """

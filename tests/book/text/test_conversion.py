@@ -2,7 +2,7 @@
 
 import pytest
 
-from book.base.errors import BookError
+from book.runner.errors import BookError
 from book.text.blocks import Cell
 from book.text.conversion import BRANCHES, TabCode, convert
 

@@ -1,10 +1,7 @@
-"""The exception for mistakes of the user, and the wording of choices."""
+"""The words for what stands in place of a wrong name."""
 
 import difflib
 from collections.abc import Iterable
-
-from book.runner.errors import BookError as BookError
-from book.runner.errors import describe_os_error as describe_os_error
 
 MOST_CHOICES = 12  # in a message of one line
 

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from nbformat import NotebookNode
 
-from book.base.errors import BookError
 from book.records import store, validation
 from book.runner import machine as runner_machine
+from book.runner.errors import BookError
 from book.runner.kernel_settings import kernel_settings
-from book.runs import run
+from book.runs import stale
 from book.text.book import Book
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -52,7 +52,7 @@ def test_a_run_is_that_of_the_given_interpreter_and_repeats(
 ):
     book = make_book(a=section(PRINTED, "from d2l import mine\nmine.two()"))
     (book.root / "d2l/mine.py").write_text("def two(): return 2\n")
-    assert run.run(book, python=other_python) == 1
+    assert stale.run(book, python=other_python) == 1
     printed, result = outputs(book, "a")
     assert printed.text == f"{other_python.parent.parent}\n[] True\n{BOX}\n"
     assert result.data["text/plain"] == "2"
@@ -63,8 +63,8 @@ def test_a_run_is_that_of_the_given_interpreter_and_repeats(
 
     path = store.path(book, book.section("a"), "pytorch")
     first = path.read_bytes()
-    assert run.run(book, python=other_python) == 0
-    assert run.run(book, python=other_python, force=True) == 1
+    assert stale.run(book, python=other_python) == 0
+    assert stale.run(book, python=other_python, force=True) == 1
     assert path.read_bytes() == first
 
 
@@ -80,7 +80,7 @@ def test_failures_are_told_and_the_rest_is_kept(
     kept.parent.mkdir(parents=True)
     kept.write_text("what was there\n")
     with pytest.raises(BookError) as caught:
-        run.run(book, python=HERE)
+        stale.run(book, python=HERE)
     bad, dead = str(caught.value).splitlines()
     assert bad == (
         "chapter/bad.md:14: pytorch, cell 2: ZeroDivisionError: division by zero"
@@ -100,7 +100,7 @@ def test_numbers_that_a_new_record_does_not_have_are_printed(
 ):
     text = "\nA takes [2 ms]{.measured}. B takes [16 ms]{.measured}.\n"
     book = make_book(a=section("print('2 ms')") + text)
-    run.run(book, python=HERE)
+    stale.run(book, python=HERE)
     assert capsys.readouterr().out.splitlines()[1:] == [
         "reread these sentences: the outputs of cpu have other numbers",
         "chapter/a.md:9: '16 ms' is not in the output of line 4 in pytorch, which has"
@@ -127,7 +127,7 @@ def test_the_end_of_a_kernel_is_reported_as_it_was(
 ):
     book = make_book(a=section("1", f"import os\n{cell}"))
     with pytest.raises(BookError) as caught:
-        run.run(book, python=HERE)
+        stale.run(book, python=HERE)
     assert str(caught.value) == f"chapter/a.md:13: pytorch, cell 2: {reason}"
 
 
@@ -155,7 +155,7 @@ def test_outputs_that_no_page_can_show_are_not_recorded(
 ):
     book = make_book(a=section("1", cell), b=section("1 + 1", label="sec_b"))
     with pytest.raises(BookError) as caught:
-        run.run(book, python=HERE)
+        stale.run(book, python=HERE)
     assert str(caught.value) == f"chapter/a.md:13: pytorch, cell 2: {reason}"
     assert store.state(book, book.section("a"), "pytorch") == "missing"
     assert outputs(book, "b")[0].data["text/plain"] == "2"
@@ -163,14 +163,14 @@ def test_outputs_that_no_page_can_show_are_not_recorded(
 
 def test_large_outputs_up_to_the_limit_are_recorded(make_book: Callable[..., Book]):
     book = make_book(a=section("for _ in range(450): print('a' * 2000)"))
-    assert run.run(book, python=HERE) == 1
+    assert stale.run(book, python=HERE) == 1
     assert outputs(book, "a")[0].text == ("a" * 2000 + "\n") * 450
 
 
 def test_what_no_file_can_hold_is_left_out(make_book: Callable[..., Book]):
     cell = "print('a\\x00b\\x07\\x1bc')"
     book = make_book(a=section(cell))
-    assert run.run(book, python=HERE) == 1
+    assert stale.run(book, python=HERE) == 1
     assert outputs(book, "a")[0].text == "abc\n"
 
 
@@ -195,7 +195,7 @@ def test_processes_that_cells_leave_behind_are_ended(
 ):
     marker = tmp_path / "marker"
     book = make_book(a=section(DETACHED.format(marker=marker)))
-    assert run.run(book, python=HERE) == 1
+    assert stale.run(book, python=HERE) == 1
     processes = [int(word) for word in marker.read_text().split()]
     assert len(processes) == 3
     wait_for(lambda: not any(map(is_running, processes)))
@@ -296,7 +296,7 @@ def test_repeated_signals_do_no_harm(make_book: Callable[..., Book], tmp_path: P
         assert process.returncode == 130
 
 
-@pytest.mark.parametrize("machine, most", [("cpu", run.MAX_KERNELS), ("h200", 1)])
+@pytest.mark.parametrize("machine, most", [("cpu", stale.MAX_KERNELS), ("h200", 1)])
 def test_notebooks_do_not_share_a_gpu(
     machine: str,
     most: int,
@@ -313,13 +313,13 @@ def test_notebooks_do_not_share_a_gpu(
         await asyncio.sleep(0.01)
         running.pop()
 
-    monkeypatch.setattr(run.execution, "execute", pretend)
+    monkeypatch.setattr(stale.execution, "execute", pretend)
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
     jobs = [
-        run.Job(book, book.section(name), "pytorch", machine, HERE, fingerprint="")
+        stale.Job(book, book.section(name), "pytorch", machine, HERE, fingerprint="")
         for name in ("a", "b", "c")
     ]
-    assert run.execute(jobs, lambda job, notebook: None) == []
+    assert stale.execute(jobs, lambda job, notebook: None) == []
     assert max(at_once) == most
 
 
@@ -331,7 +331,7 @@ def test_the_plan_is_what_is_stale(make_book: Callable[..., Book]):
     book = make_book(a=section("1"), b=both)
 
     def planned(**options) -> list[tuple[str, str]]:
-        return [(Path(s.name).name, tab) for s, tab in run.plan(book, **options)]
+        return [(Path(s.name).name, tab) for s, tab in stale.plan(book, **options)]
 
     assert planned() == [("a", "pytorch"), ("b", "pytorch"), ("b", "jax")]
     assert planned(tabs=["jax"]) == [("b", "jax")]
@@ -357,7 +357,7 @@ def test_what_does_not_exist_is_refused(
     options: dict, message: str, make_book: Callable[..., Book]
 ):
     with pytest.raises(BookError) as caught:
-        run.run(make_book(a=section("1")), **options)
+        stale.run(make_book(a=section("1")), **options)
     assert str(caught.value).startswith(message)
 
 
@@ -365,9 +365,9 @@ def test_an_interpreter_is_looked_for_on_path(
     other_python: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("PATH", f"{other_python.parent}{os.pathsep}{os.environ['PATH']}")
-    assert run.check_interpreter(Path("python")) == other_python
+    assert stale.check_interpreter(Path("python")) == other_python
     monkeypatch.chdir(other_python.parent.parent)
-    assert run.check_interpreter(Path("bin/python")) == other_python
+    assert stale.check_interpreter(Path("bin/python")) == other_python
 
 
 CHANGING = """\
@@ -377,12 +377,12 @@ page.write_text(page.read_text().replace("{old}", "{new}"))"""
 
 
 @pytest.mark.parametrize(
-    "old, new, stale", [("1 + 1", "1 + 2", True), ("Text", "Prose", False)]
+    "old, new, is_stale", [("1 + 1", "1 + 2", True), ("Text", "Prose", False)]
 )
 def test_a_record_is_of_the_code_that_ran(
     old: str,
     new: str,
-    stale: bool,
+    is_stale: bool,
     make_book: Callable[..., Book],
     tmp_path: Path,
     capsys: pytest.CaptureFixture,
@@ -390,13 +390,15 @@ def test_a_record_is_of_the_code_that_ran(
     page = tmp_path / "made-up/chapter/b.md"
     change = CHANGING.format(page=page, old=old, new=new)
     book = make_book(a=section(change), b=section("1 + 1", "2", label="sec_b"))
-    assert run.run(book, python=HERE, jobs=1) == 2
+    assert stale.run(book, python=HERE, jobs=1) == 2
     book = Book(book.root)
     state = store.state(book, book.section("b"), "pytorch")
-    assert state == ("stale" if stale else "fresh")
+    assert state == ("stale" if is_stale else "fresh")
     told = [x for x in capsys.readouterr().err.splitlines() if "changed" in x]
     line = "warning: the sources changed during the run, so these records are stale:"
-    assert told == ([f"{line} chapter/b (pytorch); repeat make run"] if stale else [])
+    assert told == (
+        [f"{line} chapter/b (pytorch); repeat make run"] if is_stale else []
+    )
 
 
 @pytest.mark.slow
@@ -418,7 +420,7 @@ def test_an_interpreter_without_ipykernel(
     with pytest.raises(
         BookError, match="a.md: pytorch: no kernel .* is ipykernel installed"
     ):
-        run.run(make_book(a=section("1")), python=tmp_path / "bare/bin/python")
+        stale.run(make_book(a=section("1")), python=tmp_path / "bare/bin/python")
 
 
 def test_the_gpu_is_hidden_from_the_records_of_the_cpu_alone(tmp_path: Path):
@@ -446,7 +448,7 @@ def test_records_hold_what_is_seen_without_widgets(
     (packages / "ipywidgets.py").touch()
     cell = "try:\n    import ipywidgets\nexcept ImportError:\n    print('none')"
     book = make_book(a=section(cell))
-    assert run.run(book, python=other_python) == 1
+    assert stale.run(book, python=other_python) == 1
     assert outputs(book, "a")[0].text == "none\n"
 
 
@@ -473,7 +475,7 @@ def test_a_record_describes_each_figure_that_a_cell_shows(
         "display(Figure(), metadata={'alt': 'own'})",
     )
     book = make_book(a=section(*cells))
-    assert run.run(book, python=other_python) == 1
+    assert stale.run(book, python=other_python) == 1
     alts = [output.metadata.alt for output in outputs(book, "a")]
     assert alts == ["An image: coat.", "An image: coat.", "own"]
 
@@ -503,7 +505,7 @@ def test_a_machine_without_a_gpu_is_refused_before_anything_runs(
     nvidia_smi(code)
     book = make_book(a=section("1"))
     with pytest.raises(BookError) as caught:
-        run.run(book, machine="h200", python=HERE)
+        stale.run(book, machine="h200", python=HERE)
     assert str(caught.value) == (
         f"no GPU is found here ({reason}), but 'h200' names a machine with a"
         " GPU; fix the driver, or use a name that begins with cpu-, as in"

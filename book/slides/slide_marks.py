@@ -19,7 +19,7 @@ from book.records.outputs import InteractiveFigure, Picture, PrintedText
 from book.records.outputs import read as read_outputs
 from book.records.store import Shown
 from book.render.code import without_marks
-from book.render.outputs import restyled
+from book.render.results import restyled
 from book.text import blocks as source
 from book.text.inline import SlideMark, for_medium, slide_marks
 from book.text.tabs import TAB_NAMES

@@ -14,7 +14,7 @@ from itertools import takewhile
 
 from markdown_it.token import Token
 
-from book.pages.names import identifier
+from book.pages.addresses import identifier
 from book.render.texts import Mention
 from book.text.book import Book
 from book.text.tokens import body, outside_links

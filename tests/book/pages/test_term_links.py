@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from book.pages.glossary import Glossary, forms
+from book.pages.term_links import Glossary, forms
 from book.text.book import Book
 from book.text.tokens import parse
 

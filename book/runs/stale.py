@@ -19,13 +19,13 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from book.base import build_paths, environments
-from book.base.errors import BookError
 from book.base.files import locked
 from book.base.progress import counted
-from book.checks.numbers import wrong_quotations
+from book.checks.quotations import wrong_quotations
 from book.library import package
 from book.records import fingerprint, store, validation
 from book.runner import execution
+from book.runner.errors import BookError
 from book.runner.execution import Halt, Interpreter
 from book.runner.machine import START_SECONDS, ask, gpus_of, is_cpu, machine_facts
 from book.text.book import Book
