@@ -146,7 +146,7 @@ def _write_notebooks(
     folder: Path, book: Book, chosen: Sequence[tuple[Section, str]]
 ) -> None:
     """Write the chosen notebooks, and the list of those that are in each folder."""
-    edition = editions.Edition(book)
+    edition = editions.NotebookEdition(book)
     old = []
     for section, tab in chosen:
         file = folder / addresses.notebook(book, section, tab)
@@ -161,7 +161,7 @@ def _write_notebooks(
         )
 
 
-def _index(edition: editions.Edition, folder: Path, tab: str) -> str:
+def _index(edition: editions.NotebookEdition, folder: Path, tab: str) -> str:
     """Return a list of the notebooks of a tab in `folder`, in the order of the book."""
     book = edition.book
     files = {

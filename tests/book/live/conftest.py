@@ -58,7 +58,9 @@ def serve_live(book: Book, sessions: Sessions) -> Iterator[Callable[..., serve.S
 
         def serve_live(origin: Origin | None = None) -> serve.Server:
             secrets = {"prefix": PREFIX, "token": TOKEN}
-            handler = partial(live.Handler, sessions=sessions, origin=origin, **secrets)
+            handler = partial(
+                live.LiveHandler, sessions=sessions, origin=origin, **secrets
+            )
             server = stack.enter_context(serve.Server(site, 0, handler))
             run = partial(server.serve_forever, 0.01)
             threading.Thread(target=run, daemon=True).start()
