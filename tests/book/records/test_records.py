@@ -210,6 +210,22 @@ def test_a_broken_save_is_told(book: Book):
         edit(book, "chapter/lib.md", "def used(x):", "def used(x:")
 
 
+def test_a_machine_has_to_run_what_is_not_fresh(book: Book):
+    """Machines other than the CPU may have no record."""
+    text = TEXT.replace("1 + 1", "1 + 2")
+    (book.root / "chapter/two.md").write_text(text.replace("sec_one", "sec_two"))
+    new = Book(book.root)
+    store.path(book, book.section("one"), "jax").write_text("")
+    store.path(book, book.section("one"), "pytorch").unlink()
+    record(book, book.section("two"), "jax", machine="h200")
+    record(book, book.section("one"), "jax", machine="a100")
+    assert store.notes(store.states(new, new.section("one"), new.section("two"))) == [
+        "without outputs: chapter/one (pytorch, missing), chapter/one (jax, damaged),"
+        " chapter/two (jax, stale); make run",
+        "without outputs: chapter/two (jax, stale); make run MACHINE=h200",
+    ]
+
+
 # Damage
 
 
