@@ -1,4 +1,7 @@
-"""The trainer, through models that the library defines."""
+"""The trainer, through models that the library defines.
+
+What it refuses is in `d2l/settings.py`.
+"""
 
 # The fixture d2l is a module, and mypy does not know its classes.
 # mypy: disable-error-code="name-defined"
