@@ -403,7 +403,10 @@ def test_a_record_is_a_plain_notebook_of_code(book: Book):
     assert (nb["nbformat"], nb["nbformat_minor"]) == (4, 5)
     assert [cell["id"] for cell in nb["cells"]] == ["cell-01"]
     assert nb["cells"][0]["metadata"] == {"tags": ["varies"]}
-    assert set(validation.FACTS) == set(nb["metadata"]["book"])
+    metadata = nb["metadata"]
+    assert set(validation.FACTS) == set(metadata["book"])
+    assert metadata["language_info"] == {"name": "python", "version": "3.11.2"}
+    assert metadata["kernelspec"]["name"] == "python3"
 
 
 def test_machines(book: Book):
