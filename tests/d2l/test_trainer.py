@@ -1,7 +1,4 @@
-"""The trainer, through models that the library defines.
-
-What it refuses is in `d2l/settings.py`.
-"""
+"""The trainer, through models that the library defines."""
 
 # The fixture d2l is a module, and mypy does not know its classes.
 # mypy: disable-error-code="name-defined"
