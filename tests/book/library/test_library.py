@@ -371,10 +371,7 @@ def test_the_library_imports_only_modules_that_its_code_uses(lib):
     got = lib(
         ("import os\nimport os.path\nimport math as m\nfrom d2l import torch as d2l",),
         ("from collections import OrderedDict, deque\nimport json",),
-        (
-            f"def f(x):  #@save\n    {inside}\n"
-            "    return deque([os.path.join(x, 'y')])",
-        ),
+        (f"def f(x):  #@save\n    {inside}\n    return deque([os.path.join(x, 'y')])",),
     )
     assert got["f"]("x")[0] == "x/y"
     imports = [x for x in got["text"].splitlines() if x.startswith(("import", "from"))]
