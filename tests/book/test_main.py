@@ -17,7 +17,6 @@ import pytest
 from book.__main__ import main
 from book.base import progress
 from book.checks import rules
-from book.records import store
 from book.text.book import Book
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -198,15 +197,6 @@ def test_three_builds_at_once(make_book: Callable[..., Book]):
         "",
         "waiting: another process builds it\n",
     }
-
-
-def test_missing_records_are_listed(make_book: Callable[..., Book]):
-    book = make_book(one=TEXT)
-    (book.root / "outputs/h200").mkdir(parents=True)
-    assert store.notes(store.states(book)) == [
-        "without outputs: chapter/one (pytorch, missing), chapter/one (jax, missing);"
-        " make run"
-    ]
 
 
 @pytest.mark.timing

@@ -50,6 +50,13 @@ def test_the_nearest_tests_have_a_modules_name_or_import_it(
     assert found == [f"tests/book/{test}" for test in tests]
 
 
+def test_every_module_has_a_nearest_test_file(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(ROOT)
+    modules = (p.relative_to(ROOT) for p in mutants.sources(["book", "d2l"]))
+    files = [module for module in modules if module.name != "__init__.py"]
+    assert [module for module in files if not survivors.nearest(module)] == []
+
+
 def test_a_run_that_does_not_end_is_given_up():
     assert survivors.forked(lambda: [1]) == [1]
     assert survivors.forked(lambda: 1 / 0) == survivors.STUCK

@@ -1,6 +1,7 @@
 """d2lbook's own commands work on a copy of the book, and import what they write.
 
-`html` and `pdf` find the kept outputs where `make eval` lays them.
+`html` and `pdf` find the kept outputs where `make eval` lays them, and `html` has the
+letters of `book/refs/letters.py`.
 """
 
 import ast

@@ -1,7 +1,7 @@
 """The book's predictions, held against the measurements in published.csv.
 
 No framework computes anything here: the last tests compare the formulas with those of
-the libraries.
+the libraries. Those of `d2l/serving.py` are among the predictions.
 """
 
 import csv

@@ -1,4 +1,7 @@
-"""An error in a model names the shapes and the user's own line at its end."""
+"""An error in a model names the shapes and the user's own line at its end.
+
+`d2l/settings.py` finds this line.
+"""
 
 # The fixture d2l is a module, and mypy does not know its classes.
 # mypy: disable-error-code="name-defined"

@@ -1,4 +1,7 @@
-"""One rule says whether a task fits on a card: it holds for sections and commands."""
+"""One rule says whether a task fits on a card: it holds for sections and commands.
+
+It holds for the servers of `d2l/serving.py`, too.
+"""
 
 import itertools
 import re

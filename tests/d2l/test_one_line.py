@@ -1,4 +1,7 @@
-"""Each mistake is one line that says what is wrong, where, and how to mend it."""
+"""Each mistake is one line that says what is wrong, where, and how to mend it.
+
+Most of those of a trainer are found by `d2l/settings.py`.
+"""
 
 # The fixture d2l is a module, and mypy does not know its classes.
 # mypy: disable-error-code="name-defined"
@@ -327,7 +330,8 @@ def test_minibatch_that_is_one_tensor(d2l, fw):
 
 def test_more_steps_than_minibatches(d2l, fw):
     trainer, batches = d2l.Trainer(1, steps_per_epoch=4), [digits(fw)] * 3
-    with fails("steps_per_epoch must be at most 3.* not 4", ValueError):
+    message = "must be at most 3, the number of minibatches of this list, not 4"
+    with fails(f"steps_per_epoch {message}", ValueError):
         fw.fit(trainer, classifier(d2l), (batches, None))
     with fails("data end after 3 minibatches", ValueError):
         fw.fit(trainer, classifier(d2l), (iter(batches), None))

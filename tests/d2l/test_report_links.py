@@ -34,8 +34,8 @@ TWO_CARDS = (
 SWITCHES = """
         GPU0    GPU1    GPU2    GPU3    mlx4_0  CPU Affinity
 GPU0     X      PIX     PHB     SYS     PHB     0-9,20-29
-GPU1    PIX      X      PHB     SYS     PHB     0-9,20-29
-GPU2    PHB     PHB      X      SYS     PHB     0-9,20-29
+GPU1    PIX      X      NODE    SYS     PHB     0-9,20-29
+GPU2    PHB     NODE     X      SYS     PHB     0-9,20-29
 GPU3    SYS     SYS     SYS      X      SYS     10-19,30-39
 mlx4_0  PHB     PHB     PHB     SYS      X
 """
@@ -76,8 +76,9 @@ def test_links_of_several_kinds_are_listed_by_kind(d2l):
     text = reports.describe_links(reports.gpu_links(SWITCHES))
     assert text == (
         "PIX (one PCIe switch) between GPUs 0-1; "
-        "PHB (a PCIe host bridge) between GPUs 0-2, 1-2; "
-        "SYS (PCIe and both processors) between GPUs 0-3, 1-3, 2-3"
+        "PHB (a PCIe host bridge) between GPUs 0-2; "
+        "SYS (PCIe and both processors) between GPUs 0-3, 1-3, 2-3; "
+        "NODE (PCIe and one processor) between GPUs 1-2"
     )
 
 

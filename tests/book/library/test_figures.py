@@ -14,7 +14,7 @@ from book.text.book import Book
 from d2l.figures import MOST, Figure, as_text
 
 ROOT = CODE.parent
-TEXT = (ROOT / "d2l" / figures.FILE).read_text("utf-8")
+TEXT = figures.generate(ROOT, package.cards(Book(ROOT)))
 
 
 def test_scripts_come_after_those_that_they_need():

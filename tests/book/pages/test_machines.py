@@ -1,6 +1,7 @@
 """Pages show the fresh records of several machines, and name what is missing.
 
-What they look like is in `tests/golden/expected/pages/outputs.txt`.
+What they look like is in `tests/golden/expected/pages/outputs.txt`. The titles of the
+machines are those of `book/records/store.py`.
 """
 
 from collections.abc import Callable
@@ -146,7 +147,7 @@ def test_machines_of_one_name_are_distinguished(book: Book):
         ),
         ("tensorflow", "tensorflow==2.21.0", "2.21.0", ""),
         (
-            *("mxnet", "mxnet==1.9.1", "2.0"),
+            *("mxnet", "mxnet-cu117==1.9.1", "2.0"),
             "MXNet 2.0; these instructions install 1.9.1",
         ),
     ],

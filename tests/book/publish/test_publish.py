@@ -286,12 +286,15 @@ def make_remote(root: Path, remote: Path) -> None:
 
 
 def test_the_branch_holds_the_notebooks_that_buttons_open(
-    published: Path, repository: Path
+    published: Path, repository: Path, capsys: pytest.CaptureFixture[str]
 ):
     book = Book(published.parents[1])
     staged = git(book.root, "status", "--short")
     for _ in range(2):
+        capsys.readouterr()
         layout.push(book, published)
+        said = "publish: pushed the notebooks to origin/notebooks\n"
+        assert capsys.readouterr().err == said
     names = git(repository, "ls-tree", "-r", "--name-only", "notebooks").split("\n")
     assert names == [n for n in buttons.files_in(published) if n[:10] == "notebooks/"]
     assert git(repository, "rev-list", "--count", "notebooks") == "1"
@@ -372,12 +375,16 @@ def test_the_workflow_pushes_only_with_a_repository(
     assert said == f"publish PUSH={given}\n"
 
 
-def test_a_push_that_fails_is_reported_in_one_line(published: Path):
+def test_a_push_that_fails_is_reported_in_one_line(published: Path, tmp_path: Path):
     root = published.parents[1]
-    git(root, "init", "--quiet")
+    git(root, "init", "--quiet", "--initial-branch=main")
     with pytest.raises(BookError, match="git ls-remote: fatal: .*") as raised:
         layout.push(Book(root), published)
     assert "\n" not in str(raised.value)
+    make_remote(root, tmp_path / "remote.git")
+    (published / "notebooks").rename(published / "others")
+    with pytest.raises(BookError, match="^git add: fatal: pathspec '_build/.*'"):
+        layout.push(Book(root), published)
 
 
 @pytest.mark.slow

@@ -210,6 +210,22 @@ def test_a_broken_save_is_told(book: Book):
         edit(book, "chapter/lib.md", "def used(x):", "def used(x:")
 
 
+def test_a_machine_has_to_run_what_is_not_fresh(book: Book):
+    """Machines other than the CPU may have no record."""
+    text = TEXT.replace("1 + 1", "1 + 2")
+    (book.root / "chapter/two.md").write_text(text.replace("sec_one", "sec_two"))
+    new = Book(book.root)
+    store.path(book, book.section("one"), "jax").write_text("")
+    store.path(book, book.section("one"), "pytorch").unlink()
+    record(book, book.section("two"), "jax", machine="h200")
+    record(book, book.section("one"), "jax", machine="a100")
+    assert store.notes(store.states(new, new.section("one"), new.section("two"))) == [
+        "without outputs: chapter/one (pytorch, missing), chapter/one (jax, damaged),"
+        " chapter/two (jax, stale); make run",
+        "without outputs: chapter/two (jax, stale); make run MACHINE=h200",
+    ]
+
+
 # Damage
 
 
@@ -387,7 +403,10 @@ def test_a_record_is_a_plain_notebook_of_code(book: Book):
     assert (nb["nbformat"], nb["nbformat_minor"]) == (4, 5)
     assert [cell["id"] for cell in nb["cells"]] == ["cell-01"]
     assert nb["cells"][0]["metadata"] == {"tags": ["varies"]}
-    assert set(validation.FACTS) == set(nb["metadata"]["book"])
+    metadata = nb["metadata"]
+    assert set(validation.FACTS) == set(metadata["book"])
+    assert metadata["language_info"] == {"name": "python", "version": "3.11.2"}
+    assert metadata["kernelspec"]["name"] == "python3"
 
 
 def test_machines(book: Book):

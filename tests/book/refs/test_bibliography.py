@@ -14,13 +14,24 @@ BIB = """\
 @article{V, author = {de Aarde, Cy and B, D and E, F}, title = {T}, journal = {J},
   year = "2020"}
 """
-TEXT = "# One\n\nBy :cite:`Z`, :cite:`Y,X` and :citet:`W`, or :cite:`V`. `:cite:` no.\n"
+TEXT = """\
+# One
+
+By :cite:`Z`, :cite:`Y,X` and :citet:`W`. `:cite:` no.
+
+```{.python .input cited=run}
+%%tab jax
+1
+```
+"""
+CITED = "id,source\nrun,V\nother,never\n"  # what a prediction is compared with
 
 
 @pytest.fixture
 def bibliography(make_book) -> Bibliography:
     book: Book = make_book(one=TEXT)
     (book.root / "refs.bib").write_text(BIB)
+    (book.root / "d2l/cited.csv").write_text(CITED)
     return Bibliography(Book(book.root))
 
 

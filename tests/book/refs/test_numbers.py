@@ -38,6 +38,12 @@ $$a$$
 $$b$$
 :eqlabel:`eq_b`
 """
+PART = """\
+# A Part
+
+![One more.](c.svg)
+:label:`fig_part`
+"""
 TWO = """\
 # Two
 
@@ -48,7 +54,13 @@ TWO = """\
 
 @pytest.fixture
 def numbers(make_book: Callable[..., Book]) -> Numbers:
-    book = make_book(one=ONE, two=TWO, three=TWO.replace("fig_c", "fig_d"))
+    one = f"{ONE}\n```toc\npart\n```\n"
+    three = TWO.replace("fig_c", "fig_d")
+    book = make_book(one=one, part=PART, two=TWO, three=three)
+    index = book.root / "index.md"
+    front = index.read_text("utf-8").replace("chapter/part\n", "")
+    front += "\n![A front.](d.svg)\n:label:`fig_front`\n"
+    index.write_text(front, "utf-8")
     config = book.root / "config.ini"
     appendix = "[pages]\nappendix = chapter/two\n"
     config.write_text(f"{config.read_text('utf-8')}\n{appendix}", "utf-8")
@@ -63,7 +75,8 @@ def numbers_on(numbers: Numbers, name: str) -> list[str]:
 def test_headings_are_counted_below_those_above(numbers: Numbers):
     found = ["1", "1.1", "1.1.1", "1.1.2", "1.2", "1.2.1"]
     assert numbers_on(numbers, "chapter/one")[:6] == found
-    assert numbers_on(numbers, "index") == [""]
+    assert numbers_on(numbers, "index") == ["", "1"]
+    assert numbers.pages["chapter/part"] == "1.1"
 
 
 def test_appendices_have_letters(numbers: Numbers):
@@ -78,6 +91,8 @@ def test_a_figure_or_table_with_a_caption_has_a_number_without_a_label(
     assert found[6:] == ["1.1", "1.2", "1.1", "1.1"]
     places = {label: place.number for label, place in numbers.places.items()}
     assert places["fig_b"] == "1.2" and places["fig_d"] == "B.1"
+    # They are counted through all pages of a chapter.
+    assert places["fig_part"] == "1.3"
 
 
 def test_only_equations_with_a_label_are_counted(numbers: Numbers):

@@ -1,4 +1,7 @@
-"""A folder goes to a machine without the book, and its results come back as records."""
+"""A folder goes to a machine without the book, and its results come back as records.
+
+There, `book/runner/run.py` runs it.
+"""
 
 import ast
 import os

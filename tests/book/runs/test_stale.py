@@ -1,4 +1,7 @@
-"""Notebooks run in their own interpreter; whatever goes wrong, records stay whole."""
+"""Notebooks run in their own interpreter; whatever goes wrong, records stay whole.
+
+Figures get descriptions by `book/runner/descriptions.py`.
+"""
 
 import asyncio
 import os
