@@ -386,7 +386,7 @@ const map = figure({
   follows: { part: "part" },
   controls: [
     select("card", "Card", CARDS, "h100"),
-    logRange("guess", "Your guess: the link takes", [1, 1000], 1, (x) => `${round(x, 2)} × as long`),
+    logRange("guess", "Your guess", [1, 1000], 1, (x) => `${round(x, 2)} ×`),
     ...more(
       logRange("bytes", "Array", [1e6, 1e10], 1e9, size),
       select("part", "Part", { none: "none", ...PARTS }, "none"),
@@ -405,9 +405,7 @@ const map = figure({
     open(part);
     return { ...state, part };
   },
-  invite:
-    "How many times as long does an array take over the link as inside the GPU? Guess, " +
-    "then send it. Or press a part.",
+  invite: "How many times as slow as the GPU’s memory is the link? Guess, then send.",
   notes: () => NOTES,
   ...{ draw, summary, result, formula, table },
   ...{ CARDS, PARTS }, // for tests

@@ -307,7 +307,7 @@ def test_long_contents_of_the_book_show_the_current_page(
 
 def test_copying_gives_the_code_and_nothing_else(open_http_page: Visitor):
     open_http_page.context().grant_permissions(["clipboard-read", "clipboard-write"])
-    page = open_http_page(SECTION)
+    page = open_http_page("chapter_gpus/use-gpu.html")
     # A cell with a folded head is copied as a whole; see test_browser_folded.py.
     whole = "div:not(.folded.head + div) > .highlight"
     blocks = page.locator(f"{whole}:has(.copy):visible")
