@@ -37,6 +37,7 @@
     math: {},
   };
   for (const [face, descriptors] of Object.entries(faces)) {
+    if (face === "math" && !("math" in root.dataset)) continue;
     const family = face === "math" ? "Book Math" : "Book Text";
     const href = `${root.dataset.root}_static/fonts/${face}.woff2`;
     if (location.protocol === "file:") {

@@ -65,6 +65,8 @@ class Cache:
             process.start()
         with Progress(title, len(items)) as progress:
             for process in processes:
+                process.join(POLL_SECONDS)
+                progress.reach(done.value)
                 while process.is_alive():
                     process.join(POLL_SECONDS)
                     progress.reach(done.value)
