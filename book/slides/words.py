@@ -1,4 +1,4 @@
-"""What the decks of a book share: words of references, figures and equations."""
+"""What all decks of a book use: references, figures and equations."""
 
 from collections.abc import Iterable
 

@@ -405,7 +405,7 @@ const map = figure({
     open(part);
     return { ...state, part };
   },
-  invite: "How many times as slow as the GPU’s memory is the link? Guess, then send.",
+  invite: "How many times slower is the link than the GPU’s memory? Guess, then send.",
   notes: () => NOTES,
   ...{ draw, summary, result, formula, table },
   ...{ CARDS, PARTS }, // for tests
