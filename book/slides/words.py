@@ -1,4 +1,4 @@
-"""What all decks of a book use: references, figures and equations."""
+"""References, figures and equations, for the decks of a book."""
 
 from collections.abc import Iterable
 
