@@ -16,6 +16,7 @@ from browsing import (
     reload,
     resize,
     turn,
+    wait_until,
 )
 from playwright.sync_api import Page, expect
 
@@ -105,7 +106,7 @@ def test_the_comparison_is_remembered_and_can_be_shared(open_http_page: Visitor)
     page = open_http_page(SECTION)
     page.locator("#compare-button").focus()
     page.keyboard.press("Enter")
-    page.wait_for_function("window.bookCompare")  # which is loaded now
+    wait_until(page, "!!window.bookCompare")  # which is loaded now
     page.keyboard.press("Tab")
     for _ in range(2):
         page.keyboard.press("ArrowDown")
@@ -124,7 +125,7 @@ def test_the_comparison_is_remembered_and_can_be_shared(open_http_page: Visitor)
 def test_keys_turn_the_comparison_on_and_off(open_page: Visitor):
     page = open_page(SECTION)
     page.keyboard.press("c")
-    page.wait_for_function("document.documentElement.dataset.beside !== 'none'")
+    wait_until(page, "document.documentElement.dataset.beside !== 'none'")
     button = page.locator("#compare-button")
     assert beside(page) == OTHER and button.text_content().strip() == "with JAX"
     choose(page, OTHER)
@@ -187,7 +188,7 @@ def test_an_address_with_the_second_framework_makes_it_the_first(
 ):
     page = open_http_page(SECTION)
     page.keyboard.press("c")
-    page.wait_for_function("document.documentElement.dataset.beside !== 'none'")
+    wait_until(page, "document.documentElement.dataset.beside !== 'none'")
     second = beside(page)
     reload(page)  # the browser stores the choice a bit later
     page.goto(f"{open_http_page.base}{SECTION}?tab={second}")

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from browsing import BOOK, PHONE, TOP, Visitor, each
+from browsing import BOOK, PHONE, TOP, Visitor, each, wait_until
 from figures import result, settle
 from playwright.sync_api import Locator, Page, expect
 
@@ -84,7 +84,7 @@ def test_a_figure_comes_into_view_and_marks_what_has_changed(
     assert link(page).evaluate(MARKED) == [name, name]
     for part in (".drawing", ".result"):
         place = page.locator(f"#fig-queue {part}").element_handle()
-        page.wait_for_function(IN_VIEW, arg=place)
+        wait_until(page, IN_VIEW, place)
     expect(page.locator("#fig-queue .set")).to_have_count(0)
 
 
