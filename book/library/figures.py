@@ -19,6 +19,8 @@ INTERACTIVE = "figure({\n"  # in the script of a figure with settings
 # Every figure needs these, which are one file of the pages.
 KERNEL = ("chart", "controls", "explorable")
 FOLDER = STATIC / "explorables"
+# The kernel of a task as readers get it, and one that passes.
+KERNELS = re.compile(r"^  (begin|solution): `\n(.*?)`,$", re.MULTILINE | re.DOTALL)
 IMPORT = re.compile(
     r'^import (?:\* as )?([^"]+) from "\./([\w-]+)\.js";$', re.MULTILINE
 )
@@ -96,6 +98,11 @@ def is_explorable(name: str) -> bool:
 def is_interactive(name: str) -> bool:
     """Return True if the picture of this name has a version with settings."""
     return INTERACTIVE in _scripts().get(name, "")
+
+
+def kernels(name: str) -> dict[str, str]:
+    """Return the kernel that a task begins with, and its solution; else nothing."""
+    return dict(KERNELS.findall(_scripts().get(name, "")))
 
 
 def standalone(name: str, cards: dict[str, dict[str, float]]) -> dict[str, str]:

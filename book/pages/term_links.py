@@ -31,13 +31,19 @@ class Glossary:
         self._section = next((s for s in book.sections if s.name == self.page), None)
 
     @cached_property
+    def entries(self) -> dict[str, tuple[str, str]]:
+        """The term of each entry under its id, and the label of its section."""
+        return {
+            name: (term, home)
+            for block in (self._section.blocks if self._section else [])
+            for term, name, home in name_entries(body(block, "web"))
+        }
+
+    @cached_property
     def terms(self) -> dict[str, str]:
         """The id of the entry of each form of a term."""
         return {
-            form: name
-            for block in (self._section.blocks if self._section else [])
-            for term, name in name_entries(body(block, "web"))
-            for form in forms(term)
+            f: name for name, (term, _) in self.entries.items() for f in forms(term)
         }
 
     @cached_property
@@ -84,8 +90,11 @@ def forms(term: str) -> list[str]:
     return [first, first[:1].lower() + first[1:], *others]
 
 
-def name_entries(tokens: list[Token]) -> list[tuple[str, str]]:
-    """Give each entry in a text of the glossary an id; return the terms and ids."""
+def name_entries(tokens: list[Token]) -> list[tuple[str, str, str]]:
+    """Give each entry in a text of the glossary an id.
+
+    Returns the terms, the ids, and the labels of the sections that introduce them.
+    """
     found = []
     for item, paragraph, text in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if item.type != "list_item_open" or paragraph.type != "paragraph_open":
@@ -95,7 +104,8 @@ def name_entries(tokens: list[Token]) -> list[tuple[str, str]]:
             start, end = kinds.index("strong_open"), kinds.index("strong_close")
             term = "".join(c.content for c in (text.children or [])[start:end])
             item.attrSet("id", f"term-{identifier(term)}")
-            found.append((term, str(item.attrs["id"])))
+            roles = (c.content for c in text.children or [] if c.type == "role")
+            found.append((term, str(item.attrs["id"]), next(roles, "")))
     return found
 
 

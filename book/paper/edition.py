@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import chain
@@ -12,6 +13,7 @@ from markdown_it.token import Token
 from book import merge
 from book.base.cache import Cache
 from book.merge import Item, TabView, Views, parts_of
+from book.pages.term_links import Glossary
 from book.paper import terms
 from book.refs.targets import Targets
 from book.render import math
@@ -35,8 +37,8 @@ class Edition:
     """The pages of a book in the tabs of `book`, and what their texts need.
 
     `texts` holds the tokens of a block's caption and of its body under the `id` of the
-    block, `math` the Typst of each equation under its TeX, and `mentions` the names of
-    the pages that mention a name in code.
+    block, `math` the Typst of each equation under its TeX, `mentions` the names of the
+    pages that mention a name in code, and `abbreviations` the term of each.
     """
 
     def __init__(self, book: Book, views: Views, cache: Cache):
@@ -73,7 +75,7 @@ class Edition:
             self.mentions[name].add(section.name)
 
     def _mark_entries(self) -> None:
-        """Note the entries of the index in the tokens that have some.
+        """Add the entries of the index to the tokens that have some.
 
         The front page mentions everything and explains nothing.
         """
@@ -81,9 +83,20 @@ class Edition:
         blocks = [part.block for page in pages for part, _ in parts_of(page.items)]
         lines = (token for b in blocks for token in self.texts[id(b)][1])
         titles = [plain(title) for title, _ in self.texts.values()]
-        stressed = self.book.setting("pdf", "stressed").split()
+        stressed = re.split(r",\s*", self.book.setting("pdf", "stressed"))
         programs = self.book.setting("pdf", "programs").split()
         terms.mark_entries(lines, [*titles, *stressed], programs)
+        glossary = Glossary(self.book)
+        texts = {
+            next((label for label, _ in page.section.labels), ""): [
+                token
+                for part, _ in parts_of(page.items)
+                for token in self.texts[id(part.block)][1]
+            ]
+            for page in self.pages
+            if page.depth and page.section.name != glossary.page
+        }
+        self.abbreviations = terms.mark_terms(texts, glossary)
 
 
 def _empty_view(section: Section, tab: str) -> TabView:

@@ -1,27 +1,32 @@
 """Chooses the entries of the index of the printed book.
 
-The index lists the terms that the text emphasizes where it explains them, the names of
-frameworks and tools, and the definitions of the library that another section mentions.
+The index lists the terms of the glossary on each page of a section's first mention, the
+terms that the text emphasizes where it explains them, the names of frameworks and
+tools, and the definitions of the library that another section mentions. The page of the
+section that introduces a term is the main one.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import takewhile
 
 from markdown_it.token import Token
 
+from book.pages.term_links import ABBREVIATION, Glossary, forms
 from book.text.tokens import outside_links, plain, walk
 
 FRAMEWORKS = "torch|jax|jnp|tf|mx|np|npx|nn|d2l|dist|optax|triton|tl|pl|cuda"
 # A name of a framework, a variable of the environment, or one of the programs.
 NAME = rf"@?((?:{FRAMEWORKS})(?:\.\w+)+|[A-Z][A-Z0-9]*_[A-Z0-9_]+|{{}})(?![\w-])"
+# Emphasized texts that are no terms: labels of menus, and the starts of items.
+NO_TERM = re.compile(r" > |\.$|^[Tt]he ")
 MENTIONED = re.compile(r"(?:d2l\.)?(\w+)")
 
 
 def mark_entries(
     lines: Iterable[Token], others: Iterable[str], programs: Iterable[str]
 ) -> None:
-    """Note the entry of each term and name in the `meta` of its emphasis or code.
+    """Add an entry of the index for each term and name to its emphasis or code.
 
     `others` are emphasized texts that are no terms, and `programs` are names.
     """
@@ -33,10 +38,45 @@ def mark_entries(
                 within = takewhile(lambda t: t.type != "em_close", children[place:])
                 emphases.append((token, _uncapitalized(plain(within))))
             elif token.type == "code_inline" and (name := names.match(token.content)):
-                token.meta["entry"] = name[1]
-    terms = {term for _, term in emphases}.difference(others)
+                add_entry(token, name[1])
+    terms = {term for _, term in emphases if not NO_TERM.search(term)}
+    terms.difference_update(others)
     for token, term in emphases:
-        token.meta["entry"] = _singular(term, terms) if term in terms else ""
+        if term in terms:
+            add_entry(token, _singular(term, terms))
+
+
+def mark_terms(
+    pages: Mapping[str, Sequence[Token]], glossary: Glossary
+) -> dict[str, str]:
+    """Add entries for the terms of the glossary that pages mention.
+
+    The tokens of a page are under the label of its section. Returns the full term of
+    each abbreviation.
+    """
+    found: list[tuple[Token, str, bool, str]] = []
+    for label, tokens in pages.items():
+        lines = [(token, False) for token in tokens if token.type == "inline"]
+        by_token = {id(t): t for line, _ in lines for t in line.children or []}
+        for key, links in glossary.mentions(lines, "").items():
+            for match, address in links:
+                term, home = glossary.entries[address.removeprefix("#")]
+                found.append((by_token[key], term, home == label, match[1]))
+    written = {form for *_, form in found}
+    abbreviations = {}
+    for token, term, is_main, _ in found:
+        full, small = forms(term)[:2]
+        name = _uncapitalized(full) if " " in full else full
+        name = small if small in written else name
+        add_entry(token, name, is_main)
+        if short := ABBREVIATION.fullmatch(term):
+            abbreviations[short[2]] = name
+    return abbreviations
+
+
+def add_entry(token: Token, name: str, is_main: bool = False) -> None:
+    """Add an entry of the index at the place of a token."""
+    token.meta.setdefault("entries", {})[name] = is_main
 
 
 def mentions(tokens: Iterable[Token]) -> Iterator[str]:
@@ -49,7 +89,7 @@ def mentions(tokens: Iterable[Token]) -> Iterator[str]:
 def _uncapitalized(text: str) -> str:
     """Return a term in lower case if only its first word begins with a capital."""
     first, *others = text.split(" ")
-    begins_sentence = first.istitle() and others and text[1:] == text[1:].lower()
+    begins_sentence = first[1:] == first[1:].lower() and " ".join(others).islower()
     return text.lower() if begins_sentence else text
 
 

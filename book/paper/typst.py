@@ -1,7 +1,7 @@
 """Writes the tokens of a text as Typst, with the functions of `templates/book.typ`."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from markdown_it.token import Token
 
@@ -32,6 +32,8 @@ CALLS = {
     "link_close": "];",
     "hardbreak": "#linebreak();",
 }
+# The name of a page, which is a chapter or an appendix in print.
+OF_SECTION = re.compile(r"^Section~(\w+)$")
 # An equation of up to this many characters of TeX is not parted from its ending.
 SHORT_EQUATION = 30
 
@@ -39,13 +41,15 @@ SHORT_EQUATION = 30
 class Markup:
     """Writes texts as Typst markup; `cited` holds the keys of works that they cite.
 
-    `math` holds the Typst of each equation under its TeX.
+    `math` holds the Typst of each equation under its TeX, and `chapters` the labels of
+    the pages that are chapters in print.
     """
 
-    def __init__(self, math: Mapping[str, str]):
-        self.math = math
+    def __init__(self, math: Mapping[str, str], chapters: Set[str]):
+        self.math, self.chapters = math, chapters
         self.cited: set[str] = set()
         self.has_pages = True  # behind references
+        self.brackets = 0  # that are open in the text
 
     def text(self, tokens: Sequence[Token]) -> str:
         """Return paragraphs, lists, quotations, listings, tables and lines as Typst."""
@@ -68,12 +72,16 @@ class Markup:
         return text
 
     def _token(self, token: Token) -> str:
-        entered = entry(token.meta.get("entry", ""), token.type == "code_inline")
+        is_code = token.type == "code_inline"
+        entries = token.meta.get("entries", {}).items()
+        entered = "".join(entry(name, is_code, is_main) for name, is_main in entries)
         match token.type:
             case "inline":
+                self.brackets = 0
                 return self.text(token.children or [])
             case "text":
-                return escape(token.content)
+                self.brackets += token.content.count("(") - token.content.count(")")
+                return f"{entered}{escape(token.content)}"
             case "code_inline":
                 return f"{entered}#raw({string(token.content)});"
             case "em_open":
@@ -109,9 +117,18 @@ class Markup:
         if token.info == "work":
             self.cited.add(to)
             return f"#cited({string(f'cite-{to}')})[{text}];"
-        text = text.replace(" ", "~") if token.info == "number" else text
+        if token.info == "number":
+            text = text.replace(" ", "~")
+            if to in self.chapters:
+                text = OF_SECTION.sub(_of_chapter, text)
         paged = "" if self.has_pages else ", paged: false"
-        return f"#refer({string(to)}{paged})[{text}];"
+        within = ", within: true" if self.brackets > 0 else ""
+        return f"#refer({string(to)}{paged}{within})[{text}];"
+
+
+def _of_chapter(name: re.Match[str]) -> str:
+    kind = "Chapter" if name[1].isdigit() else "Appendix"
+    return f"{kind}~{name[1]}"
 
 
 def escape(text: str) -> str:
@@ -125,12 +142,17 @@ def string(text: str) -> str:
     return f'"{quoted}"'
 
 
-def code(source: str, language: str, has_outputs: bool = False) -> str:
-    """Return a block of code, which is on the page of its outputs if it is short."""
-    sticky = ", sticky: true" if has_outputs else ""
-    return f"#code({string(source)}, {string(language)}{sticky})\n"
+def code(source: str, language: str, mark: str = "", has_outputs: bool = False) -> str:
+    """Return a block of code, which is on the page of its outputs if it is short.
+
+    `mark` is the number of the listing.
+    """
+    facts = f", mark: {string(mark)}" if mark else ""
+    facts += ", sticky: true" if has_outputs else ""
+    return f"#code({string(source)}, {string(language)}{facts})\n"
 
 
-def entry(name: str, is_code: bool) -> str:
-    """Return an entry of the index for the place where it is; empty without a name."""
-    return f"#entry({string(name)}, {str(is_code).lower()});" if name else ""
+def entry(name: str, is_code: bool, is_main: bool = False) -> str:
+    """Return an entry of the index for the place where it is."""
+    main = ", main: true" if is_main else ""
+    return f"#entry({string(name)}, {str(is_code).lower()}{main});"

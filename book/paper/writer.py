@@ -11,6 +11,7 @@ import io
 import json
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
@@ -22,10 +23,10 @@ from book import merge
 from book.base.drawing import FAMILY
 from book.base.paths import TEMPLATES
 from book.base.progress import counted
-from book.facts.predictions import introduces
-from book.library.figures import is_explorable
+from book.facts.predictions import introduces, is_open, unit_asked
+from book.library.figures import is_explorable, kernels
 from book.library.marks import saved_names
-from book.merge import Item, Part, Run, TabSet
+from book.merge import Item, Part, Prediction, Run, TabSet
 from book.pages.article import anchor_of
 from book.paper.edition import Edition, Page
 from book.paper.typst import Markup, code, entry, escape, string
@@ -48,16 +49,19 @@ from book.text.tokens import parse_line, plain
 
 TEMPLATE = ("book.typ", "book.tmTheme")
 START = '#import "book.typ": *\n#show: book.with(..json("facts.json"))\n'
-END = "#the-index()\n"
+END = "#the-index({})\n"
 # A list whose items begin with references to sections.
 LISTED = re.compile(r"[*-] +:(?:num)?ref:`")
 # A text of fewer characters belongs to code or a table below, and to a heading above.
 SHORT_TEXT = 240
-TEXT_WIDTH = 436  # points
+TEXT_WIDTH = 437  # points, with the margin beside the text
 PICTURE_SCALE = 0.75 * 0.8  # points of a pixel, and the size relative to a screen
 FONT = re.compile(r'font-family="[^"]*"')
 VARIES = "#note[Your output may differ, here and below.]\n"
+INTERACTIVE = "#note[Draws an interactive figure on a page and in a notebook.]\n"
 NO_OUTPUT = "#note[No output.]\n"
+# What marks a cell whose definitions are in the library, which its number says.
+SAVED = re.compile(r" *#@save *$", re.MULTILINE)
 WORKS = "#works\n"  # replaced by the list of the works that are cited
 # The levels of headings that the contents list, of a chapter and of pages below one.
 CHAPTER_LEVELS, PAGE_LEVELS = 3, 1
@@ -71,12 +75,17 @@ class Writer:
         self.edition, self.book = edition, edition.book
         self.several = len(self.book.tabs) > 1
         self.site = self.book.setting("publish", "site").rstrip("/")
-        self.markup = Markup(edition.math)
+        chapters = (page.section for page in edition.pages if page.depth == 1)
+        labels = {label for section in chapters for label, _ in section.labels}
+        self.markup = Markup(edition.math, labels)
         self.part_titles = {s[0].name: t for t, s in self.book.parts if t}
         self.about: dict[str, list[Token]] = {}  # by the label of a section
         # The page that is written, and the tabs whose readers know by now that their
         # outputs may differ.
         self.page, self.told = edition.pages[0], set[str]()
+        # What answers each question of the page.
+        self.answers: dict[str, str] = {}
+        self.listings = 0
 
     def write(self) -> None:
         """Write the whole document."""
@@ -87,7 +96,13 @@ class Writer:
         for name in TEMPLATE:
             shutil.copy(TEMPLATES / name, self.folder)
         (self.folder / "facts.json").write_text(json.dumps(self._facts()), "utf-8")
-        (self.folder / "main.typ").write_text(f"{START}{pages}\n{END}", "utf-8")
+        (self.folder / "main.typ").write_text(f"{START}{pages}\n{self._end()}", "utf-8")
+
+    def _end(self) -> str:
+        """Return the index, in which an abbreviation leads to its term."""
+        pairs = self.edition.abbreviations.items()
+        shorts = "".join(f"{string(short)}: {string(term)}, " for short, term in pairs)
+        return END.format(f"({shorts})" if shorts else "(:)")
 
     def _facts(self) -> dict[str, object]:
         """Return the title of the book and the other facts on its first pages."""
@@ -99,24 +114,66 @@ class Writer:
             "release": project["release"],
             "imprint": f"© {project['copyright']}",
             "site": self.book.setting("publish", "site"),
+            "colophon": list(self._colophon()),
             "lang": project["lang"],
             "frameworks": list(map(tab_name, self.book.tabs)),
             "keywords": [word.strip() for word in keywords if word.strip()],
             "has-parts": bool(self.part_titles),
         }
 
+    def _colophon(self) -> Iterator[str]:
+        """Yield the version and the place of the sources, and how to cite the book."""
+        command = ["git", "log", "-1", "--format=%cs (commit %h)"]
+        done = subprocess.run(
+            command, cwd=self.book.root, capture_output=True, text=True
+        )
+        if done.returncode == 0:
+            yield f"Typeset from the sources of {done.stdout.strip()}."
+        if repository := self.book.setting("publish", "repository"):
+            yield f"Sources, code and errata: https://github.com/{repository}."
+        project, front = self.book.config.project, self.book.sections[0].title
+        title = front.title if front else project["title"]
+        edition = "" if self.several else f" ({tab_name(self.book.tabs[0])} edition)"
+        release = f"Release {project['release']}"
+        yield f"To cite: {project['author']}. {title}{edition}. {release}."
+
     # Pages
 
     def _page(self, page: Page) -> str:
-        self.page, self.told = page, set()
+        self.page, self.told, self.answers, self.listings = page, set(), {}, 0
         title = self.part_titles.get(page.section.name, "")
         part = f"#part[{escape(title)}]\n" if title else ""
-        return f"{part}{self._items(page.items)}"
+        text = self._items(page.items)
+        return f"{part}{text}{''.join(self._answers())}"
+
+    def _answers(self) -> Iterator[str]:
+        """Yield what readers of the page predict, at its end."""
+        if self.answers:
+            yield "#answers\n"
+        for place, text in enumerate(self.answers.values(), start=1):
+            yield f"#answer({string(self._number(place))})\n{text}"
+
+    def _number(self, place: int) -> str:
+        """Return the number of something on a page: that of the page, and a place."""
+        section = self.page.section
+        line = section.title.line if section.title else 0
+        number = self.edition.targets.numbers.captions.get((section.name, line), "")
+        return f"{number}.{place}".lstrip(".")
 
     def _items(self, items: Sequence[Item]) -> str:
         """Return the text of items in a row."""
         around = zip([None, *items], items, [*items[1:], None], strict=False)
-        return "".join(self._item(*three) for three in around)
+        out, waits = [], ""
+        for before, item, after in around:
+            text = self._item(before, item, after)
+            # The paragraph that explains an output waits with it.
+            if waits and isinstance(item, Part) and not is_open(item.block):
+                self.answers[waits] += text
+            else:
+                out.append(text)
+            asks = isinstance(item, Part) and item.prediction
+            waits = asks.question if asks else ""
+        return "".join(out)
 
     def _item(self, before: Item | None, item: Item, after: Item | None) -> str:
         if isinstance(item, TabSet):
@@ -207,7 +264,20 @@ class Writer:
         path = self._picture(file.read_bytes(), file.suffix)
         alt = string(figure.alt or plain(tokens))
         facts = f"{path}, {alt}{self._interactive(figure)}{self._place(figure)}"
-        return f"#picture({facts})[{self.markup.caption(tokens)}]\n\n"
+        picture = f"#picture({facts})[{self.markup.caption(tokens)}]\n\n"
+        return f"{picture}{self._kernel(Path(figure.path).stem)}"
+
+    def _kernel(self, name: str) -> str:
+        """Return the kernel that the task of a figure gives to readers, if it has one.
+
+        One that passes is among the answers of the page.
+        """
+        found = kernels(name)
+        if not found:
+            return ""
+        self.answers[name] = code(found["solution"], "rust")
+        number = string(self._number(len(self.answers)))
+        return f"#kernel({number}, {string(found['begin'])})\n"
 
     def _interactive(self, figure: Figure) -> str:
         """Return the address of the interactive version of a figure, if it has one.
@@ -237,7 +307,19 @@ class Writer:
         if outputs and cell.varies and not self.told.issuperset(part.tabs):
             self.told.update(part.tabs)
             outputs.append(VARIES)
-        return "".join([*self._code(cell, bool(outputs)), *outputs, "\n"])
+        code, shown = self._code(cell, bool(outputs)), "".join(outputs)
+        if asked := part.prediction:
+            is_new = asked.question not in self.answers
+            self.answers[asked.question] = self.answers.get(asked.question, "") + shown
+            question = self._question(asked) if is_new else ""
+            return "".join([question, *code, "\n"])
+        return "".join([*code, shown, "\n"])
+
+    def _question(self, asked: Prediction) -> str:
+        """Return the box of a prediction, which is numbered within its chapter."""
+        number, text = self._number(len(self.answers)), self._line(asked.question)
+        unit = "" if unit_asked(asked.question) else asked.unit
+        return f"#predict({string(number)}, [{text}], {string(unit)})\n"
 
     def _code(self, cell: Cell, has_outputs: bool) -> Iterator[str]:
         """Yield the code of a cell, after the entries of what it defines."""
@@ -246,7 +328,10 @@ class Writer:
             if self.edition.mentions[name] - {page.section.name}:
                 yield entry(f"d2l.{name}", is_code=True) + "\n"
         if source:
-            yield code(source, "python", has_outputs)
+            self.listings += 1
+            is_saved = SAVED.search(source)
+            mark = f"{self._number(self.listings)}{' · d2l' if is_saved else ''}"
+            yield code(SAVED.sub("", source), "python", mark, has_outputs)
 
     def _run(self, run: Run, cell: Cell) -> list[str]:
         """Return the outputs of a run, the first below its machines if runs differ."""
@@ -258,7 +343,7 @@ class Writer:
 
     def _output(self, output: PrintedText | Picture, cell: Cell) -> str:
         if isinstance(output, InteractiveFigure):
-            return ""  # which needs a page or a notebook
+            return INTERACTIVE
         if isinstance(output, PrintedText):
             return f"#output({string(output.text)})\n"
         picture = restyled(output, cell)
