@@ -70,7 +70,7 @@ endif
 html: $(call built,book)  ## build it, print the path of its first page; plain `make` does this
 	@$(BOOK) html
 
-pdf: $(call built,book)  ## typeset it in all frameworks, or in those that TAB= names
+pdf: $(call built,book)  ## typeset it in PyTorch, or in the frameworks that TAB= names
 	@$(BOOK) pdf $(call option,TAB,tab)
 
 slides: $(call built,book)  ## make decks of slides, print the path of their list; TAB= SECTION=

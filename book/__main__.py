@@ -46,14 +46,14 @@ def html(options: argparse.Namespace) -> None:
 
 
 def pdf(options: argparse.Namespace) -> None:
-    """Make a PDF of all tabs, or one of each named tab, and print its path."""
+    """Make the PDF of each named tab, or of the first one, and print its path."""
     from book.paper import pdf
 
     book = _checked_book()
     for tab in options.tab:
         book.check_tab(tab)
     with locked(book.root / build_paths.PAGES_LOCK, "another process builds it"):
-        for tab in options.tab or [None]:
+        for tab in options.tab or book.tabs[:1]:
             print(pdf.build(book, tab), flush=True)
 
 

@@ -47,6 +47,6 @@ def deck(book: Book, section: Section, tab: str) -> str:
     return f"{folder}/{short(book, section)}.html"
 
 
-def pdf(book: Book, tab: str | None = None) -> str:
-    """Return the file name of the PDF of `tab`, or of the PDF of all tabs if None."""
-    return book.config.project["name"] + (f"-{tab}" if tab else "") + ".pdf"
+def pdf(book: Book, tab: str) -> str:
+    """Return the file name of the PDF of `tab`."""
+    return f"{book.config.project['name']}-{tab}.pdf"

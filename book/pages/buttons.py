@@ -81,7 +81,6 @@ def _of_book(book: Book) -> dict[str, str]:
     return {
         "All notebooks": f"notebooks/{addresses.archive(book)}.zip",
         "All slides": "slides/index.html",
-        "PDF in all frameworks": f"pdf/{addresses.pdf(book)}",
     }
 
 

@@ -12,7 +12,7 @@ from markdown_it.token import Token
 
 from book import merge
 from book.base.cache import Cache
-from book.merge import Item, TabView, Views, parts_of
+from book.merge import Part, TabView, Views
 from book.pages.term_links import Glossary
 from book.paper import terms
 from book.refs.targets import Targets
@@ -28,13 +28,13 @@ class Page(NamedTuple):
     """A section in print; `depth` is 1 for a chapter, and 0 for the front page."""
 
     section: Section
-    views: list[TabView]
-    items: list[Item]
+    view: TabView | None
+    parts: list[Part]
     depth: int
 
 
 class Edition:
-    """The pages of a book in the tabs of `book`, and what their texts need.
+    """The pages of a book in the only tab of `book`, and what their texts need.
 
     `texts` holds the tokens of a block's caption and of its body under the `id` of the
     block, `math` the Typst of each equation under its TeX, `mentions` the names of the
@@ -48,17 +48,18 @@ class Edition:
         self.mentions: defaultdict[str, set[str]] = defaultdict(set)
         found: dict[str, str] = {}
         for page in self.pages:
-            for part, _ in parts_of(page.items):
+            for part in page.parts:
                 self._read(part.block, page.section, found)
         self.math = math.typst(found, cache)
         self._mark_entries()
 
     def _pages(self, section: Section, depth: int) -> Iterator[Page]:
         """Yield the page of a section and those of all sections below it."""
-        tabs = self.book.tabs
-        views = [v for tab in tabs if (v := self.views(section, tab)) is not None]
-        views = views or [_empty_view(section, tabs[0])]
-        yield Page(section, views, merge.merge(section, views), depth)
+        [tab] = self.book.tabs
+        view = self.views(section, tab)
+        items = merge.merge(section, [view or _empty_view(section, tab)])
+        parts = [item for item in items if isinstance(item, Part)]
+        yield Page(section, view, parts, depth)
         for below in self.book.below(section):
             yield from self._pages(below, depth + 1)
 
@@ -80,7 +81,7 @@ class Edition:
         The front page mentions everything and explains nothing.
         """
         pages = (page for page in self.pages if page.depth)
-        blocks = [part.block for page in pages for part, _ in parts_of(page.items)]
+        blocks = [part.block for page in pages for part in page.parts]
         lines = (token for b in blocks for token in self.texts[id(b)][1])
         titles = [plain(title) for title, _ in self.texts.values()]
         stressed = re.split(r",\s*", self.book.setting("pdf", "stressed"))
@@ -89,9 +90,7 @@ class Edition:
         glossary = Glossary(self.book)
         texts = {
             next((label for label, _ in page.section.labels), ""): [
-                token
-                for part, _ in parts_of(page.items)
-                for token in self.texts[id(part.block)][1]
+                token for part in page.parts for token in self.texts[id(part.block)][1]
             ]
             for page in self.pages
             if page.depth and page.section.name != glossary.page

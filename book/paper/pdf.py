@@ -1,8 +1,8 @@
 """Makes PDFs of the book: `python -m book pdf`, which `make pdf` calls.
 
-A PDF has the same text and outputs as the pages, either with all tabs, each under its
-label, or as the edition of one tab. `_build/typst/NAME/` holds it as a Typst document,
-from which Typst makes `_build/pdf/NAME.pdf`, tagged for readers who do not see it.
+A PDF has the text and the outputs of the pages in one tab. `_build/typst/NAME/` holds
+it as a Typst document, from which Typst makes `_build/pdf/NAME.pdf`, tagged for readers
+who do not see it.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ KNOWN_ERRORS = {
 }
 
 
-def build(book: Book, tab: str | None = None) -> Path:
-    """Make the PDF of `tab`, or of all tabs, unless it is up to date; return its path.
+def build(book: Book, tab: str) -> Path:
+    """Make the PDF of `tab` unless it is up to date; return its path.
 
     Raises a `BookError` for what Typst cannot show; an old PDF stays as it was.
     """
     edition = copy.copy(book)
-    edition.tabs = [book.check_tab(tab)] if tab else book.tabs
+    edition.tabs = [book.check_tab(tab)]
     pdf = book.root / build_paths.PDF / addresses.pdf(book, tab)
     folder = book.root / build_paths.TYPST / pdf.stem
     product, inputs = (

@@ -26,7 +26,7 @@ from book.base.progress import counted
 from book.facts.predictions import introduces, is_open, unit_asked
 from book.library.figures import is_explorable, kernels
 from book.library.marks import saved_names
-from book.merge import Item, Part, Prediction, Run, TabSet
+from book.merge import Part, Prediction, Run
 from book.pages.article import anchor_of
 from book.paper.edition import Edition, Page
 from book.paper.typst import Markup, code, entry, escape, string
@@ -73,16 +73,15 @@ class Writer:
     def __init__(self, edition: Edition, folder: Path):
         self.folder = folder
         self.edition, self.book = edition, edition.book
-        self.several = len(self.book.tabs) > 1
+        [self.tab] = self.book.tabs
         self.site = self.book.setting("publish", "site").rstrip("/")
         chapters = (page.section for page in edition.pages if page.depth == 1)
         labels = {label for section in chapters for label, _ in section.labels}
         self.markup = Markup(edition.math, labels)
         self.part_titles = {s[0].name: t for t, s in self.book.parts if t}
         self.about: dict[str, list[Token]] = {}  # by the label of a section
-        # The page that is written, and the tabs whose readers know by now that their
-        # outputs may differ.
-        self.page, self.told = edition.pages[0], set[str]()
+        # The page that is written, and whether it has said that outputs may differ.
+        self.page, self.told = edition.pages[0], False
         # What answers each question of the page.
         self.answers: dict[str, str] = {}
         self.listings = 0
@@ -116,7 +115,7 @@ class Writer:
             "site": self.book.setting("publish", "site"),
             "colophon": list(self._colophon()),
             "lang": project["lang"],
-            "frameworks": list(map(tab_name, self.book.tabs)),
+            "framework": tab_name(self.tab),
             "keywords": [word.strip() for word in keywords if word.strip()],
             "has-parts": bool(self.part_titles),
         }
@@ -133,17 +132,16 @@ class Writer:
             yield f"Sources, code and errata: https://github.com/{repository}."
         project, front = self.book.config.project, self.book.sections[0].title
         title = front.title if front else project["title"]
-        edition = "" if self.several else f" ({tab_name(self.book.tabs[0])} edition)"
-        release = f"Release {project['release']}"
-        yield f"To cite: {project['author']}. {title}{edition}. {release}."
+        edition, release = tab_name(self.tab), project["release"]
+        yield f"To cite: {project['author']}. {title}, {edition} edition. {release}."
 
     # Pages
 
     def _page(self, page: Page) -> str:
-        self.page, self.told, self.answers, self.listings = page, set(), {}, 0
+        self.page, self.told, self.answers, self.listings = page, False, {}, 0
         title = self.part_titles.get(page.section.name, "")
         part = f"#part[{escape(title)}]\n" if title else ""
-        text = self._items(page.items)
+        text = self._parts(page.parts)
         return f"{part}{text}{''.join(self._answers())}"
 
     def _answers(self) -> Iterator[str]:
@@ -160,36 +158,23 @@ class Writer:
         number = self.edition.targets.numbers.captions.get((section.name, line), "")
         return f"{number}.{place}".lstrip(".")
 
-    def _items(self, items: Sequence[Item]) -> str:
-        """Return the text of items in a row."""
-        around = zip([None, *items], items, [*items[1:], None], strict=False)
+    def _parts(self, parts: Sequence[Part]) -> str:
+        """Return the text of parts in a row."""
+        blocks = [None, *(part.block for part in parts), None]
         out, waits = [], ""
-        for before, item, after in around:
-            text = self._item(before, item, after)
+        for part, above, below in zip(parts, blocks, blocks[2:], strict=False):
+            text = self._part(part)
+            if text and _leads(above, part.block, below):
+                text = f"#lead[\n{text}]\n"
+            if text:
+                text = f"\n// {self.page.section.at(part.block.line)}\n{text}"
             # The paragraph that explains an output waits with it.
-            if waits and isinstance(item, Part) and not is_open(item.block):
+            if waits and not is_open(part.block):
                 self.answers[waits] += text
             else:
                 out.append(text)
-            asks = isinstance(item, Part) and item.prediction
-            waits = asks.question if asks else ""
+            waits = part.prediction.question if part.prediction else ""
         return "".join(out)
-
-    def _item(self, before: Item | None, item: Item, after: Item | None) -> str:
-        if isinstance(item, TabSet):
-            return self._tab_set(item)
-        text = self._part(item)
-        if text and _leads(before, item.block, after):
-            text = f"#lead[\n{text}]\n"
-        return f"\n// {self.page.section.at(item.block.line)}\n{text}" if text else ""
-
-    def _tab_set(self, tab_set: TabSet) -> str:
-        out = []
-        for panel in tab_set.panels:
-            names = string(", ".join(map(tab_name, panel.tabs)))
-            if text := self._items(panel.parts):
-                out.append(f"#tab({names})[\n{text}]\n")
-        return "".join([*out, "#end-tabs\n"]) if out else ""
 
     def _part(self, part: Part) -> str:
         block, (title, text) = part.block, self.edition.texts[id(part.block)]
@@ -241,16 +226,15 @@ class Writer:
         return text + ("".join(self._origin()) if level == 1 else "")
 
     def _origin(self) -> Iterator[str]:
-        """Yield what a page requires, and the origin of its outputs in each tab."""
+        """Yield what a page requires, and the origin of its outputs."""
         section = self.page.section
         for label, _ in section.labels:
             yield self.markup.text(self.about.get(label, ()))
-        views = {view.tab: view for view in self.page.views}
-        for tab in self.book.tabs if any(True for _ in section.cells) else ():
-            made = self._line(merge.origin(views.get(tab), tab, section))
-            name = f", tab: {string(tab_name(tab))}" if self.several else ""
-            yield f"#origin([{made}]{name})\n"
-            for notice in merge.version_notices(views.get(tab)):
+        view = self.page.view
+        if any(True for _ in section.cells):
+            made = merge.origin(view, self.tab, section)
+            yield f"#origin[{self._line(made)}]\n"
+            for notice in merge.version_notices(view):
                 yield f"#notice[{self._line(notice)}]\n"
 
     def _line(self, markdown: str) -> str:
@@ -286,8 +270,8 @@ class Writer:
         """
         if not is_explorable(Path(figure.path).stem):
             return ""
-        query = "" if self.several else f"?tab={self.book.tabs[0]}"
-        page = f"{self.page.section.name}.html{query}#{anchor_of(figure)}"
+        name = f"{self.page.section.name}.html?tab={self.tab}"
+        page = f"{name}#{anchor_of(figure)}"
         return f", interactive: {string(self.site and f'{self.site}/{page}')}"
 
     def _picture(self, data: bytes, suffix: str) -> str:
@@ -304,8 +288,8 @@ class Writer:
     def _cell(self, cell: Cell, part: Part) -> str:
         """Return the code of a cell and its outputs."""
         outputs = [text for run in part.runs for text in self._run(run, cell)]
-        if outputs and cell.varies and not self.told.issuperset(part.tabs):
-            self.told.update(part.tabs)
+        if outputs and cell.varies and not self.told:
+            self.told = True
             outputs.append(VARIES)
         code, shown = self._code(cell, bool(outputs)), "".join(outputs)
         if asked := part.prediction:
@@ -362,7 +346,7 @@ class Writer:
                 yield f"#work({string(f'cite-{key}')})[{self._line(text)}{link}]\n"
 
 
-def _leads(before: Item | None, block: Block, after: Item | None) -> bool:
+def _leads(above: Block | None, block: Block, below: Block | None) -> bool:
     """Return True for a text that must be on the page of what follows.
 
     It announces that by a colon, or it is short and above code or a table, or below a
@@ -370,8 +354,7 @@ def _leads(before: Item | None, block: Block, after: Item | None) -> bool:
     """
     if not isinstance(block, Prose):
         return False
-    above, below = (i.block if isinstance(i, Part) else i for i in (before, after))
-    is_near = isinstance(above, Heading) or isinstance(below, TabSet | Cell | Table)
+    is_near = isinstance(above, Heading) or isinstance(below, Cell | Table)
     return introduces(block) or (is_near and len(block.source) < SHORT_TEXT)
 
 

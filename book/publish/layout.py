@@ -72,8 +72,8 @@ def _make_pdfs(book: Book) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     with locked(book.root / build_paths.PAGES_LOCK, "another process builds it"):
-        for tab in (None, *book.tabs):
-            report(f"publish: PDF {'of all tabs' if tab is None else f'of {tab}'}")
+        for tab in book.tabs:
+            report(f"publish: PDF of {tab}")
             shutil.copy(pdf.build(book, tab), folder)
     return folder
 

@@ -137,9 +137,9 @@ class MadeUp:
 
     @cached_property
     def pdfs(self) -> dict[str, Path]:
-        """The PDF of all frameworks, and the edition of JAX."""
+        """The PDF of each framework."""
         with contextlib.chdir(self.root):
-            return {tab: pdf.build(self.book, tab or None) for tab in ("", "jax")}
+            return {tab: pdf.build(self.book, tab) for tab in self.book.tabs}
 
     def page(self, name: str) -> BeautifulSoup:
         """Return a page as a tree."""

@@ -32,7 +32,7 @@ from book.text.tabs import tab_name
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("the published made-up book")]
 OURS = "nobody/made-up"
 HOSTS = ["Colab", "Studio Lab", "Kaggle"]
-OF_BOOK = ["All notebooks", "All slides", "PDF in all frameworks"]
+OF_BOOK = ["All notebooks", "All slides"]
 BUTTONS = ".take a:visible"
 TABS = ["pytorch", "jax"]
 SECTION = "chapter/outputs.html"
