@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 61bc706126728bea.
+# Generated from aeccabc1436b9e66.

@@ -3264,4 +3264,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from d5509669016c621f.
+# Generated from fdb09b2e28b296a9.

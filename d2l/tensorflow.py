@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 8a8015a10d887ab4.
+# Generated from 34c5b622a3a26bf2.
