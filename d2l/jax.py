@@ -344,6 +344,17 @@ def resnet18_copy(latency: float = 10e-6) -> str:
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
+def resnet18_traffic(num_images: int = 60000) -> str:
+    """Return the minibatches of an epoch, and the bytes that `fit` moves."""
+    data, size = DataModule(), resnet18_memory()
+    data.batch_size = 128
+    loader: Any = data.get_tensorloader([jnp.ones((num_images, 1))], train=True)
+    return (
+        f"{len(loader)} minibatches, {size.weights / 1e6:.0f} MB once and "
+        f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
+    )
+
+
 class Module(nn.Module, HyperParameters):
     """The base class of models; a subclass defines `loss`, and `net` or `forward`.
 
@@ -641,17 +652,6 @@ class Trainer(HasSettings):
         """Return the gradients, scaled to a joint norm of at most `grad_clip_val`."""
         scale = jnp.minimum(1, grad_clip_val / optax.tree.norm(grads))
         return jax.tree_util.tree_map(lambda grad: scale * grad, grads)
-
-
-def resnet18_traffic(num_images: int = 60000) -> str:
-    """Return the minibatches of an epoch, and the bytes that `fit` moves."""
-    data, size = DataModule(), resnet18_memory()
-    data.batch_size = 128
-    loader: Any = data.get_tensorloader([jnp.ones((num_images, 1))], train=True)
-    return (
-        f"{len(loader)} minibatches, {size.weights / 1e6:.0f} MB once and "
-        f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
-    )
 
 
 class Callback:
@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from eb542975a2c071e3.
+# Generated from aeccabc1436b9e66.

@@ -326,6 +326,17 @@ def resnet18_copy(latency: float = 10e-6) -> str:
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
+def resnet18_traffic(num_images: int = 60000) -> str:
+    """Return the minibatches of an epoch, and the bytes that `fit` moves."""
+    data, size = DataModule(), resnet18_memory()
+    data.batch_size = 128
+    loader: Any = data.get_tensorloader([np.ones((num_images, 1))], train=True)
+    return (
+        f"{len(loader)} minibatches, {size.weights / 1e6:.0f} MB once and "
+        f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
+    )
+
+
 class Module(nn.Block, HyperParameters):
     """The base class of models; a subclass defines `loss`, and `net` or `forward`."""
 
@@ -643,17 +654,6 @@ class Trainer(HasSettings):
             return False
         self.loss_scale: float = scale / 2
         return True
-
-
-def resnet18_traffic(num_images: int = 60000) -> str:
-    """Return the minibatches of an epoch, and the bytes that `fit` moves."""
-    data, size = DataModule(), resnet18_memory()
-    data.batch_size = 128
-    loader: Any = data.get_tensorloader([np.ones((num_images, 1))], train=True)
-    return (
-        f"{len(loader)} minibatches, {size.weights / 1e6:.0f} MB once and "
-        f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
-    )
 
 
 class Callback:
@@ -3264,4 +3264,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 3ea272648323883f.
+# Generated from fdb09b2e28b296a9.

@@ -342,6 +342,17 @@ def resnet18_copy(latency: float = 10e-6) -> str:
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
+def resnet18_traffic(num_images: int = 60000) -> str:
+    """Return the minibatches of an epoch, and the bytes that `fit` moves."""
+    data, size = DataModule(), resnet18_memory()
+    data.batch_size = 128
+    loader: Any = data.get_tensorloader([tf.ones((num_images, 1))], train=True)
+    return (
+        f"{len(loader)} minibatches, {size.weights / 1e6:.0f} MB once and "
+        f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
+    )
+
+
 class Module(tf.keras.Model, HyperParameters):
     """The base class of models; a subclass defines `loss`, and `net` or `forward`."""
 
@@ -611,17 +622,6 @@ class Trainer(HasSettings):
         # `tf.clip_by_global_norm` would return NaN for a norm that overflows.
         scale = tf.minimum(1.0, grad_clip_val / tf.linalg.global_norm(dense))
         return [g if g is None else scale * g for g in dense]
-
-
-def resnet18_traffic(num_images: int = 60000) -> str:
-    """Return the minibatches of an epoch, and the bytes that `fit` moves."""
-    data, size = DataModule(), resnet18_memory()
-    data.batch_size = 128
-    loader: Any = data.get_tensorloader([tf.ones((num_images, 1))], train=True)
-    return (
-        f"{len(loader)} minibatches, {size.weights / 1e6:.0f} MB once and "
-        f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
-    )
 
 
 class Callback:
@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 1c7ab9b7f2a474c9.
+# Generated from 34c5b622a3a26bf2.

@@ -351,6 +351,17 @@ def resnet18_copy(latency: float = 10e-6) -> str:
 
 
 # Defined in chapter_gpus/trainer.md (sec_trainer)
+def resnet18_traffic(num_images: int = 60000) -> str:
+    """Return the minibatches of an epoch, and the bytes that `fit` moves."""
+    data, size = DataModule(), resnet18_memory()
+    data.batch_size = 128
+    loader: Any = data.get_tensorloader([torch.ones((num_images, 1))], train=True)
+    return (
+        f"{len(loader)} minibatches, {size.weights / 1e6:.0f} MB once and "
+        f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
+    )
+
+
 class Module(nn.Module, HyperParameters):
     """The base class of models; a subclass defines `loss`, and `net` or `forward`."""
 
@@ -593,17 +604,6 @@ class Trainer(HasSettings):
         """Scale the gradients so that their joint norm is at most `grad_clip_val`."""
         params = [*model.parameters(), *model.get_scratch_params()]
         nn.utils.clip_grad_norm_(params, grad_clip_val)
-
-
-def resnet18_traffic(num_images: int = 60000) -> str:
-    """Return the minibatches of an epoch, and the bytes that `fit` moves."""
-    data, size = DataModule(), resnet18_memory()
-    data.batch_size = 128
-    loader: Any = data.get_tensorloader([torch.ones((num_images, 1))], train=True)
-    return (
-        f"{len(loader)} minibatches, {size.weights / 1e6:.0f} MB once and "
-        f"{num_images / 128 * size.batch / 1e9:.1f} GB per epoch"
-    )
 
 
 class Callback:
@@ -3510,4 +3510,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 5eb0bdd82b74db63.
+# Generated from 725de56a19a59991.
