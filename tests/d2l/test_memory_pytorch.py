@@ -64,9 +64,9 @@ def test_the_recorded_peak_counts_memory_that_no_tensor_shows():
 
 def test_a_softmax_in_32_bits_takes_what_the_text_on_cards_adds(monkeypatch):
     text = CARDS.read_text("utf-8")
-    cell = re.search(r"%%tab pytorch\n(class Layer.*?)```", text, re.S)
+    (cell,) = re.findall(r"%%tab pytorch\n(class Layer.*?)```", text, re.S)
     names = {"torch": torch, "nn": nn, "d2l": d2l}
-    exec(cell[1], names)
+    exec(cell, names)
     with torch.device("meta"):
         model, X = names["GPT2"](), torch.empty(8, 1024, dtype=torch.int64)
 
