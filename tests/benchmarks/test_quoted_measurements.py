@@ -150,6 +150,18 @@ def test_memory_of_fine_tuning_is_that_of_the_published_run(quoted, row, unit):
     assert float(told) == round(ROWS[row].value, 1)
 
 
+def test_the_table_of_adapted_models_has_the_sums_and_the_peaks():
+    cells = re.findall(r"bits \| (yes|no) \| ([\d.]+) \| ([\d.]+) \|", TUNING)
+    names = "tune-lora-4090-mem", "tune-qlora-4090-mem", "litgpt-llama-3-8b-qlora"
+    found = {each.row.id: each for each in audit.outcomes("fine-tuning")}
+    for (checkpointing, *told), name in zip(cells, names, strict=True):
+        row, numbers = found[name].row, (found[name].predicted, found[name].row.measured)
+        assert (row.recompute == "full") == (checkpointing == "yes")
+        assert [float(n) for n in told] == pytest.approx(
+            [number / 1e9 for number in numbers], abs=0.051
+        )
+
+
 def test_the_run_without_checkpointing_has_shorter_sequences():
     quoted = r"2 sequences of (\d+)"
     assert set(re.findall(quoted, TUNING)) >= {"2048", "512"}
