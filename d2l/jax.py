@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 46743df085496529.
+# Generated from eeb1eaae5db47871.

@@ -3264,4 +3264,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 751d4b299bd0da63.
+# Generated from 3694de038918dd31.

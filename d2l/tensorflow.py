@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 43bc152452d93cb4.
+# Generated from 01e7c38e760a896d.
