@@ -155,11 +155,10 @@ def test_the_table_of_adapted_models_has_the_sums_and_the_peaks():
     names = "tune-lora-4090-mem", "tune-qlora-4090-mem", "litgpt-llama-3-8b-qlora"
     found = {each.row.id: each for each in audit.outcomes("fine-tuning")}
     for (checkpointing, *told), name in zip(cells, names, strict=True):
-        row, numbers = found[name].row, (found[name].predicted, found[name].row.measured)
-        assert (row.recompute == "full") == (checkpointing == "yes")
-        assert [float(n) for n in told] == pytest.approx(
-            [number / 1e9 for number in numbers], abs=0.051
-        )
+        run = found[name]
+        assert (run.row.recompute == "full") == (checkpointing == "yes")
+        peaks = [run.predicted / 1e9, run.row.measured / 1e9]
+        assert [float(n) for n in told] == pytest.approx(peaks, abs=0.051)
 
 
 def test_the_run_without_checkpointing_has_shorter_sequences():
