@@ -79,9 +79,9 @@ def outcomes(name: str) -> tuple[Outcome, ...]:
 class Summary(NamedTuple):
     """How well a kind predicts: ratios, and shares of the rows from 0 to 1.
 
-    `low` and `high` are the ratios that a tenth of the rows are below and above.
-    `broken` counts the measurements that beat a bound; it is None for an estimate or
-    an expectation.
+    `low` and `high` are the ratios that a tenth of the rows are below and above, and
+    `least` and `most` the ends of all of them. `broken` counts the measurements that
+    beat a bound; it is None for an estimate or an expectation.
     """
 
     kind: str
@@ -93,14 +93,26 @@ class Summary(NamedTuple):
     within_quarter: float
     within_double: float
     broken: int | None
+    least: float
+    most: float
+
+    @property
+    def spread(self) -> tuple[float, float, str]:
+        """Return the ends of a range of ratios, and in words how many rows it has.
+
+        Fewer than ten rows have no tenth to leave out, so their range has all of them.
+        """
+        if self.rows < 10:
+            return self.least, self.most, f"in all {self.rows}"
+        return self.low, self.high, f"in eight of ten; {self.rows}"
 
     @property
     def record(self) -> str:
         """Return the ratios and the numbers of rows and sources in words."""
         sources = "one source" if self.sources == 1 else f"{self.sources} sources"
+        low, high, number = self.spread
         return (
-            f"{self.median:.2f} ({self.low:.2f} to {self.high:.2f} in eight of ten; "
-            f"{self.rows} rows from {sources})"
+            f"{self.median:.2f} ({low:.2f} to {high:.2f} {number} rows from {sources})"
         )
 
 
@@ -149,6 +161,8 @@ def _summary(name: str, counted: Sequence[Outcome], found: list[float]) -> Summa
         _share_within(ratios, 1.25),
         _share_within(ratios, 2),
         None,
+        ratios[0],
+        ratios[-1],
     )
 
 

@@ -391,8 +391,7 @@ def _expectation(found: Outcome) -> list[str]:
     unit, known = found.row.unit, audit.expected(found.kind)
     return [
         f"expected:  about {_short(found.expected / SCALES[unit])} {unit}",
-        f"expected / measured: {found.expected_ratio:.2f}; published: "
-        f"{known.median:.2f} ({known.low:.2f} to {known.high:.2f} in eight of ten)",
+        f"expected / measured: {found.expected_ratio:.2f}; published: {known.record}",
     ]
 
 

@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from aeccabc1436b9e66.
+# Generated from 4e2df290aa525816.

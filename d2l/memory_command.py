@@ -193,8 +193,9 @@ def training(
 def _beside(sentence: str, kind: str) -> str:
     """Return a sentence with the times of predictions that were measured elsewhere."""
     found = audit.summary(kind)
-    most, median, least = (1 / r for r in (found.low, found.median, found.high))
-    spread = f"{least:.2f} to {most:.2f} in eight of ten; {found.rows} measurements"
+    low, high, number = found.spread
+    most, median, least = (1 / ratio for ratio in (low, found.median, high))
+    spread = f"{least:.2f} to {most:.2f} {number} measurements"
     return f"{sentence.format(f'{median:.2f} times')} ({spread})."
 
 

@@ -3264,4 +3264,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from fdb09b2e28b296a9.
+# Generated from 88d83e3fc95dbd36.

@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 34c5b622a3a26bf2.
+# Generated from 8993f8577d0ab6d7.

@@ -3510,4 +3510,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 725de56a19a59991.
+# Generated from 0c301b883b75fb67.

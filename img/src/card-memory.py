@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 from svg import BLUE, INK, add, box, canvas, label, save, target_of
 
-WIDTH, LEFT, SCALE, ROW, TOP = 560, 84, 2.3, 30, 56
+WIDTH, LEFT, SCALE, ROW, TOP = 560, 84, 2.05, 30, 56
 CARDS = ("T4", "RTX 4090", "A100", "H100", "H200", "B200")
 # The gigabytes of 8.03 billion parameters, with 2 and with 16 bytes each.
 NEEDS = {"generating, 16 bits": 8.03 * 2, "training with Adam": 8.03 * 16}

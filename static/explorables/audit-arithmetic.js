@@ -48,8 +48,14 @@ export const summarize = (found) => {
     within_quarter: shareWithin(ratios, 1.25),
     within_double: shareWithin(ratios, 2),
     broken: ratios.filter((ratio) => ratio < TOLERANCE).length,
+    least: ratios[0],
+    most: ratios[ratios.length - 1],
   };
 };
+
+/** Return the ends of a range of ratios, and in words how many of them it has. */
+export const spread = ({ rows, low, high, least, most }) =>
+  rows < 10 ? [least, most, `all ${rows}`] : [low, high, "eight of ten"];
 
 /** Return the number that a reader has typed, or undefined if it is not above 0. */
 export const parseValue = (text) => {

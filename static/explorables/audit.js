@@ -2,7 +2,7 @@
  * kind of prediction and a point, and can add a measurement of their own.
  */
 import { round, percent } from "./arithmetic.js";
-import { points, summarize, groups, missing, parseValue } from "./audit-arithmetic.js";
+import { points, summarize, spread, groups, missing, parseValue } from "./audit-arithmetic.js";
 import { published } from "./published.js";
 import {
   tag, label, canvas, path, line, vertical, horizontal, dot, logarithmic, each, grid, inColumns,
@@ -80,7 +80,7 @@ const comparison = (state, value) => {
 const result = (state) => {
   if (isAll(state)) return overview();
   const { value, unit, predicted, ratio } = chosen(state);
-  const { low, high } = SUMMARIES[state.kind];
+  const [low, high, many] = spread(SUMMARIES[state.kind]);
   if (state.own) {
     const own = parseValue(state.own);
     if (own) return comparison(state, own);
@@ -88,7 +88,7 @@ const result = (state) => {
   }
   return (
     `${quantity(value, unit)} measured, ${limitOf(state.kind)} ${amount(predicted)} predicted: ` +
-    `a ratio of ${factor(ratio)}, where eight of ten are between ${factor(low)} and ${factor(high)}.`
+    `a ratio of ${factor(ratio)}, where ${many} are between ${factor(low)} and ${factor(high)}.`
   );
 };
 

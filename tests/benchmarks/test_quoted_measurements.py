@@ -7,12 +7,13 @@ from statistics import median
 import pytest
 
 from d2l import audit, tables
+from d2l.language_models import TRANSFORMERS
 from d2l.published import published_rows
 
 CHAPTER = Path(__file__).parents[2] / "chapter_gpus"
-CARDS, TUNING = (
+CARDS, SPEED, TUNING = (
     " ".join((CHAPTER / name).read_text("utf-8").split())
-    for name in ("does-it-fit.md", "fine-tuning.md")
+    for name in ("does-it-fit.md", "performance.md", "fine-tuning.md")
 )
 ROWS = {row.id: row for row in published_rows()}
 
@@ -34,8 +35,8 @@ def flops_per_byte(card: str) -> float:
 
 
 def sentence(start: str) -> str:
-    """Return the text on cards from some words up to the end of the sentence."""
-    return CARDS[CARDS.index(start) :].partition(". ")[0]
+    """Return the text on speed from some words up to the end of the sentence."""
+    return SPEED[SPEED.index(start) :].partition(". ")[0]
 
 
 def test_the_share_falls_with_the_flops_per_byte_in_one_program():
@@ -69,7 +70,7 @@ def test_another_program_reaches_another_share_of_the_same_card():
 
 
 def test_in_8_bits_the_share_is_a_quarter_of_a_peak_twice_as_high():
-    assert "In 8 bits, the share is about a quarter of a peak" in CARDS
+    assert "In 8 bits, the share is about a quarter of a peak" in SPEED
     found = [
         share
         for card in ("H100", "H200")
@@ -77,6 +78,54 @@ def test_in_8_bits_the_share_is_a_quarter_of_a_peak_twice_as_high():
     ]
     assert len(found) == 10
     assert sum(0.2 <= share < 0.33 for share in found) >= 5
+
+
+def test_each_card_has_the_share_that_the_text_names():
+    text = re.findall(r"`peak_share` returns .*? of their own", CARDS)[0]
+    told = [int(share) for share in re.findall(r"(\d+) %", text)]
+    cards = ("RTX 4090", "A100", "H100")
+    assert told == [round(100 * tables.peak_share(card)) for card in cards]
+    (high,) = re.findall(r"reach (\d+) % of the peak on an RTX 4090", CARDS)
+    ((low, between),) = re.findall(r"only (\d+) to (\d+) % on an H100", CARDS)
+    assert f"from {high} % on an RTX 4090" in sentence("LLM.Q ")
+    assert f"at {low} % on an H100" in sentence("LLM Foundry ")
+    assert f"LLM.Q reaches {between} % where LLM Foundry has {low}" in SPEED
+    found = median(shares("ISTDASLab.2026", "H100"))
+    assert round(100 * found) == int(between)
+
+
+def peaks(kind: str) -> list[float]:
+    """Return the published peaks of memory over the sums of their arrays."""
+    return [1 / found.ratio for found in audit.outcomes(kind) if not found.why]
+
+
+def test_a_third_of_a_card_is_room_for_nearly_all_peaks():
+    tuning, training = peaks("fine-tuning"), peaks("memory")
+    told = re.findall(r"(\d+) of (?:these|the) (\d+) (?:were|published)", CARDS)
+    assert told == [
+        (str(sum(ratio <= 1.5 for ratio in found)), str(len(found)))
+        for found in (tuning, training)
+    ]
+
+
+def test_peaks_in_4_bits_exceed_a_tenth_and_those_in_16_bits_hardly():
+    runs = [found for found in audit.outcomes("fine-tuning") if not found.why]
+    above = [found.row for found in runs if found.row.measured > found.predicted / 0.9]
+    few, many = ([r for r in above if (r.bits < 16) == is_4] for is_4 in (False, True))
+    assert "seven of the ten peaks" in CARDS and len(few) == 3
+    assert max(TRANSFORMERS[row.model].params for row in few) < 3.5e9
+    assert "ten times out of eleven" in CARDS and len(many) == 10
+    assert {row.recompute for row in many} == {"none"}
+
+
+def test_one_run_on_a_card_without_its_memory_is_turned_away():
+    (turned,) = (
+        found.row
+        for found in audit.outcomes("fine-tuning")
+        if not found.why and found.predicted / 0.9 > tables.card_memory(found.row.card)
+    )
+    assert f"at {turned.value:.1f} GB on an A100 of 40 GB" in CARDS
+    assert turned.card == "A100 40 GB" and "memory" not in tables.card_data(turned.card)
 
 
 def test_prices_by_the_run_order_the_cards_otherwise_than_prices_by_the_hour():
@@ -99,6 +148,17 @@ def test_memory_of_fine_tuning_is_that_of_the_published_run(quoted, row, unit):
     (told,) = re.findall(quoted, TUNING)
     assert ROWS[row].unit == unit
     assert float(told) == round(ROWS[row].value, 1)
+
+
+def test_the_table_of_adapted_models_has_the_sums_and_the_peaks():
+    cells = re.findall(r"bits \| (yes|no) \| ([\d.]+) \| ([\d.]+) \|", TUNING)
+    names = "tune-lora-4090-mem", "tune-qlora-4090-mem", "litgpt-llama-3-8b-qlora"
+    found = {each.row.id: each for each in audit.outcomes("fine-tuning")}
+    for (checkpointing, *told), name in zip(cells, names, strict=True):
+        run = found[name]
+        assert (run.row.recompute == "full") == (checkpointing == "yes")
+        peaks = [run.predicted / 1e9, run.row.measured / 1e9]
+        assert [float(n) for n in told] == pytest.approx(peaks, abs=0.051)
 
 
 def test_the_run_without_checkpointing_has_shorter_sequences():

@@ -279,6 +279,20 @@ def test_the_summary_of_a_few_rows():
     assert (beaten.broken, beaten.within_quarter) == (1, 1)
 
 
+def decodes(*values):
+    """Return the outcomes of decoding at some rates, in tokens per second."""
+    return [audit.outcome("decode", row(value=str(value))) for value in values]
+
+
+def test_the_range_of_fewer_than_ten_rows_has_all_of_them():
+    least, *_, most = (outcome.ratio for outcome in decodes(200, 150, 100, 50))
+    few = audit.summary("decode", decodes(50, 100, 150, 200)).record
+    assert f"({least:.2f} to {most:.2f} in all 4 rows from one source)" in few
+    many = audit.summary("decode", decodes(*[50, 200, *[100] * 8]))
+    assert f"({many.low:.2f} to {many.high:.2f} in eight of ten; 10 rows" in many.record
+    assert least < many.low and many.high < most
+
+
 def test_an_assumed_setting_counts_for_bounds_only_and_only_if_it_is_used():
     given = {"kind": "training", "micro": "1", "length": "8192", "unit": "tokens/s/GPU"}
     assumed = row(**given, assumed="recompute")

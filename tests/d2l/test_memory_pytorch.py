@@ -3,11 +3,16 @@
 # Sections set attributes of classes.
 # mypy: disable-error-code="attr-defined"
 
+import re
+from pathlib import Path
+
 import pytest
 import torch
 from torch import nn
 
 from d2l import torch as d2l
+
+CARDS = Path(__file__).parents[2] / "chapter_gpus" / "does-it-fit.md"
 
 
 def test_nothing_is_allocated_for_a_model_on_meta():
@@ -55,3 +60,23 @@ def test_the_recorded_peak_counts_memory_that_no_tensor_shows():
         assert d2l.recorded_peak(kind, 2048, 128) == pytest.approx(
             predicted + extra, abs=2**14
         )
+
+
+def test_a_softmax_in_32_bits_takes_what_the_text_on_cards_adds(monkeypatch):
+    text = CARDS.read_text("utf-8")
+    (cell,) = re.findall(r"%%tab pytorch\n(class Layer.*?)```", text, re.S)
+    names = {"torch": torch, "nn": nn, "d2l": d2l}
+    exec(cell, names)
+    with torch.device("meta"):
+        model, X = names["GPT2"](), torch.empty(8, 1024, dtype=torch.int64)
+
+    def peak():
+        return d2l.predict_memory(model, (X, X), precision=torch.bfloat16).peak
+
+    softmax, before = nn.functional.softmax, peak()
+    wide = lambda scores, dim: softmax(scores.float(), dim)  # noqa: E731
+    monkeypatch.setattr(nn.functional, "softmax", wide)
+    after = peak()
+    before, more, after = (size / 1e9 for size in (before, after - before, after))
+    assert f"{before:.1f} + {more:.1f} = {after:.1f}$" in text
+    assert more == 12 * 8 * 12 * 1024**2 * 4 / 1e9

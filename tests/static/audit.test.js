@@ -31,6 +31,16 @@ test("a summary by hand", () => {
   assert.deepEqual([found.rows, found.sources, found.broken], [6, 2, 1]);
   close([found.median, found.within_quarter, found.within_double], [3, 2 / 6, 3 / 6]);
   close([found.low, found.high], [0.95, 12]);
+  const [least, most, many] = audit.spread(found);
+  assert.deepEqual([least, most, many], [0.9, 16, "all 6"]);
+  const more = audit.summarize([...rows, ...rows]);
+  assert.deepEqual(audit.spread(more), [more.low, more.high, "eight of ten"]);
+});
+
+test("the range of a few rows has all of them", () => {
+  const [low, high] = ["least", "most"].map((end) => library.summaries.bandwidth[end]);
+  const found = plain(result(spec, { kind: "bandwidth" }, "kind"));
+  includes(found, `where all 9 are between ${low.toFixed(2)} and ${high.toFixed(2)}`);
 });
 
 test("the summaries are those of the library", () => {

@@ -79,7 +79,7 @@ def record(factor=1.0):
     """Return the text of the record of `bandwidth`, with its ratios rounded."""
     found = audit.summary("bandwidth")
     low, median, high = (
-        f"{factor * ratio:.1f}" for ratio in (found.low, found.median, found.high)
+        f"{factor * ratio:.1f}" for ratio in (found.least, found.median, found.most)
     )
     return f"{median} times ({low} to {high}; {found.rows} rows from one source)"
 
