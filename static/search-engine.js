@@ -26,6 +26,8 @@ const bookSearchEngine = (json) => {
     };
   }
 
+  const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+
   // Words, by the rules of the index
 
   const words = (text) => [...text.matchAll(/[\p{L}\p{N}_]+/gu)];
@@ -44,14 +46,16 @@ const bookSearchEngine = (json) => {
     stems(
       "a about after also am an and any are as at be because been but by can correctly could do does doing few for " +
         "from get gets getting go has have how i if in into is it its let me my of on or our should so some still than " +
-        "that the their them then there this to too usage use using was we what when where which while who why " +
+        "much take takes taking that the their them then there this to too usage use using very want was we what when where which while who why " +
         "will with without work would you your",
     ),
   );
 
   // Words of nearly every section, which say less than the others of a query.
   const WEAK = new Set(stems("code example gpu loop model program script train training"));
-  const isWeak = (names) => names.length === 1 && names[0].every((term) => WEAK.has(term));
+  const isWeakTerm = (term) => WEAK.has(term) || /^\d+$/.test(term);
+  const isWeak = (names) => names.length === 1 && names[0].every(isWeakTerm);
+  const LITTLE = 0.3; // of the weight of others
 
   // Names for the same thing. A query with one of them also finds the others.
   const SYNONYMS = [
@@ -154,7 +158,7 @@ const bookSearchEngine = (json) => {
   const places = new Map(index.words.map((word, i) => [word, i]));
   const known = places; // the words of the book
   const FIELDS = index.fields;
-  const means = index.lengths.map((all) => all.reduce((a, b) => a + b, 0) / all.length);
+  const means = index.lengths.map((all) => sum(all) / all.length);
 
   // Returns the entries that have a word, and how often they have it, for each field.
   const hitsOf = kept((term) =>
@@ -284,7 +288,7 @@ const bookSearchEngine = (json) => {
     const isWhole = (term) => asked.length > 1 && known.has(term);
     const boosts = isName(query)
       ? { heading: 3, names: 12, text: 1, code: 6, trail: 0.5 }
-      : { heading: BHEAD, names: 5, text: BTEXT, code: BCODE, trail: BTRAIL };
+      : { heading: 6, names: 5, text: 1, code: 0.16, trail: 0.5 };
     return (term) => ({
       isPrefix: term.length > 2 && isTyped(term) && !isWhole(term),
       isFuzzy: term.length > 4 && !known.has(term),
@@ -300,28 +304,21 @@ const bookSearchEngine = (json) => {
     const hits = new Map();
     const of = kept((term) => search(term, options(query)(term)));
     wanted.forEach((names, i) => {
-      const best = new Map(); // scores of this part of the query
-      for (const [at, name] of names.entries()) {
+      for (const name of names) {
         const [first, ...others] = name.map(of);
         for (const place of first.keys()) {
           if (!others.every((found) => found.has(place))) continue;
-          const hit = hits.get(place) ?? { place, score: 0, match: new Map(), has: new Set(), terms: new Set() };
-          let sum = 0;
-          for (const term of name) {
-            const { score, match } = of(term).get(place);
-            sum += score;
-            hit.terms.add(term);
-            for (const [word, fields] of match)
-              hit.match.set(word, (hit.match.get(word) ?? 0) | fields);
-          }
-          best.set(place, [...(best.get(place) ?? []), sum]);
+          if (!hits.has(place)) hits.set(place, { place, score: 0, match: new Map(), has: new Set() });
+          const hit = hits.get(place);
           hit.has.add(i);
-          hits.set(place, hit);
+          for (const { score, match } of name.map((term) => of(term).get(place))) {
+            hit.score += score * (isWeak(names) ? LITTLE : 1);
+            for (const [word, fields] of match) {
+              hit.match.set(word, (hit.match.get(word) ?? 0) | fields);
+            }
+          }
         }
       }
-      for (const [place, sums] of best) { const m = Math.max(...sums), t = sums.reduce((a,b)=>a+b,0);
-        hits.get(place).score += (isWeak(names) ? LITTLE : 1) * (m + SYN * (t - m)); }
-      if (QUAL) for (const [place] of best) hits.get(place).groups = (hits.get(place).groups ?? 0) + 1;
     });
     const isOwn = ({ match }) => [...match.values()].some((fields) => fields !== TRAIL);
     const own = new Map([...hits].filter(([, hit]) => isOwn(hit)));
@@ -330,19 +327,16 @@ const bookSearchEngine = (json) => {
 
   // What a reader's panels have counts for their section, too.
   function withPanels(hits, reader) {
-    for (const { place, score, has, terms } of [...hits.values()]) {
+    for (const { place, score, has } of [...hits.values()]) {
       if (entries[place].kind !== "tab" || !isFor(reader)(entries[place])) continue;
       const section = hits.get(sectionOf(place));
       if (!section) continue;
-      section.score += SHARE * score;
+      section.score += PANEL * score;
       for (const i of has) section.has.add(i);
-      for (const term of terms) section.terms.add(term);
     }
     return [...hits.values()];
   }
-  const E = (n, d) => Number((typeof process !== 'undefined' && process.env[n]) || d);
-  const SYN = E('SYN', 1), QUAL = E('QUAL', 0), POW = E('POW', 3), BCODE = E('BCODE', .16), BTEXT=E('BTEXT',1), BHEAD=E('BHEAD',6), BTRAIL=E('BTRAIL',.5);
-  const SHARE = Number(typeof process !== "undefined" && process.env.SHARE || 0.3);
+  const PANEL = 0.5; // of the score of a panel that its section gets
 
   const isFor = (reader) => ({ tabs }) => !tabs || tabs.some((tab) => reader.includes(tab));
 
@@ -357,25 +351,21 @@ const bookSearchEngine = (json) => {
     const hits = collect(query, wanted, reader);
     const count = (i) => hits.filter(({ has }) => has.has(i)).length;
     const weights = wanted.map((names, i) => weight(names, count(i)));
-    const all = weights.reduce((a, b) => a + b, 0);
-    for (const hit of hits) {
-      hit.share = [...hit.has].reduce((sum, i) => sum + weights[i], 0) / all;
-    }
+    const all = sum(weights);
+    for (const hit of hits) hit.share = sum([...hit.has].map((i) => weights[i])) / all;
     const least = enough(query).find((least) => hits.some(({ share }) => share >= least));
     const asked = telling(stems(messageOf(query)));
     const boosts = (place) =>
       titled(place, query, asked, wanted, weights) * weightOf(entries[place], query);
     const found = hits.filter(({ share }) => share >= least);
     for (const hit of found) {
-      hit.score *= (QUAL ? hit.has.size : hit.terms.size) * hit.share ** POW * boosts(hit.place);
+      hit.score *= hit.has.size * hit.share ** 3 * boosts(hit.place);
     }
     const near = nearness(wanted);
     const sorted = found.sort((a, b) => b.score - a.score);
     for (const hit of sorted.slice(0, CLOSE)) hit.score *= near(plain(hit.place));
     return sorted.sort((a, b) => b.score - a.score);
   }
-
-  const LITTLE = Number(typeof process !== "undefined" && process.env.LITTLE || 0.3); // what a weak word counts
 
   // Rare words weigh more, and so do words of titles. A word without entries has no weight.
   function weight(names, count) {
@@ -386,32 +376,34 @@ const bookSearchEngine = (json) => {
 
   const DEFINITION = /^(what (is|are|does)|define|explain|difference)\b|\b(means?|vs|versus)\W*$/i;
 
-  function titled(place, query, asked, wanted, weights) {
-    const asks = entries[place].kind === "term" && DEFINITION.test(query) ? 5 : 1;
-    return 1 + 6 * asks * shareInTitle(place, asked) + PART * common(place, wanted, weights);
-  }
-  const PART = Number(typeof process !== "undefined" && process.env.PART || 6);
+  // Messages of which the query has little are nearly left out.
+  const MUCH = 0.4;
 
-  // Returns how much a title and the query have in common: the share of the query that is in
-  // the title, times the share of the title that is in the query.
-  function common(place, wanted, weights) {
-    const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
-    const of = (title) => {
-      const all = new Set(title);
-      const held = wanted.map((names) => names.find((name) => name.every((term) => all.has(term))));
-      const shared = new Set(held.flatMap((name) => name ?? []));
-      const inQuery = sum(weights.filter((_, i) => held[i])) / sum(weights);
-      return (inQuery * sum([...shared].map(rarity))) / sum([...all].map(rarity));
-    };
-    return Math.max(0, ...titles(place).map(of));
+  function titled(place, query, asked, wanted, weights) {
+    const { kind } = entries[place];
+    const asks = kind === "term" && DEFINITION.test(query) ? 5 : 1;
+    const overlaps = titles(place).map((title) => overlap(title, wanted, weights));
+    const inQuery = Math.max(0, ...overlaps.map(({ ofTitle }) => ofTitle));
+    if (kind === "message" && inQuery < MUCH) return 0.05;
+    const both = Math.max(0, ...overlaps.map(({ ofTitle, ofQuery }) => ofTitle * ofQuery));
+    return 1 + 6 * asks * shareInTitle(place, asked) + 6 * both;
+  }
+
+  // Returns the share of a title that is in the query, and of the query that is in the title.
+  function overlap(title, wanted, weights) {
+    const all = new Set(title);
+    const held = wanted.map((names) => names.find((name) => name.every((term) => all.has(term))));
+    const shared = new Set(held.flatMap((name) => name ?? []));
+    const ofTitle = sum([...shared].map(rarity)) / sum([...all].map(rarity));
+    return { ofTitle, ofQuery: sum(weights.filter((_, i) => held[i])) / sum(weights) };
   }
 
   // Returns the share of the query that a title takes, if the query has the whole title.
   // Rare words are a larger share: of "time of a GPU", "GPU" alone is hardly any.
   function shareInTitle(place, asked) {
-    const sum = (terms) => terms.reduce((total, term) => total + rarity(term), 0);
+    const rare = (terms) => sum(terms.map(rarity));
     const isAsked = (title) => ` ${asked.join(" ")} `.includes(` ${title.join(" ")} `);
-    return Math.max(0, ...titles(place).filter(isAsked).map(sum)) / sum(asked);
+    return Math.max(0, ...titles(place).filter(isAsked).map(rare)) / rare(asked);
   }
 
   // Words of the query side by side, such as those of an error message, count up to five
@@ -445,6 +437,16 @@ const bookSearchEngine = (json) => {
     });
   }
 
+  // A message leads to a section that may be a result itself.
+  function onePerPlace(results) {
+    const seen = new Set();
+    return results.filter(({ entry: { page, anchor } }) => {
+      const isNew = !seen.has(page + anchor);
+      seen.add(page + anchor);
+      return isNew;
+    });
+  }
+
   // Returns results for the reader's frameworks, and then those for other frameworks that
   // have no counterpart in them. For a name, code comes first, in whichever framework.
   function forReader(found, query, reader) {
@@ -460,7 +462,7 @@ const bookSearchEngine = (json) => {
     const isMain = ({ entry }) => weightOf(entry, query) >= 1;
     const all = own.some(inCode) ? own.filter(inCode) : others.filter(inCode);
     const code = all.some(isMain) ? all.filter(isMain) : all;
-    const sorted = fewOfEachPage([...new Set([...code, ...own, ...others])]);
+    const sorted = fewOfEachPage(onePerPlace([...new Set([...code, ...own, ...others])]));
     return sorted.map((result) => ({ ...result, isTheirs: isTheirs(result.entry) }));
   }
 
@@ -540,7 +542,7 @@ const bookSearchEngine = (json) => {
   return ({ query, reader }) => {
     const found = query ? find(query, reader) : [];
     const results = found.slice(0, MOST).map((result) => shown(result, query));
-    return { query, count: found.length, results };
+    return { query, reader, count: found.length, results };
   };
 };
 

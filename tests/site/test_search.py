@@ -22,12 +22,16 @@ PREVIEWED = (
 )
 
 
+def data_of(site: Path) -> str:
+    """Return the data of the search, as JSON."""
+    text = (site / "_static/search-data.js").read_text("utf-8")
+    return json.loads(text.removeprefix("bookSearchData = ").removesuffix(";\n"))
+
+
 @pytest.fixture(scope="session")
 def entries(site: Path) -> list[Entry]:
     """Return all entries of the search index."""
-    text = (site / "_static/search-data.js").read_text("utf-8")
-    data = json.loads(text.removeprefix("bookSearchData = ").removesuffix(";\n"))
-    pages = data["pages"].items()
+    pages = json.loads(data_of(site))["pages"].items()
     return [{"page": page, **entry} for page, found in pages for entry in found]
 
 
@@ -43,6 +47,7 @@ def search(page: Page, query: str) -> None:
     page.locator("dialog.search input").fill(query)
     answered = re.compile(r"result|Nothing found")
     expect(page.locator(".search-status")).to_have_text(answered)
+    expect(page.locator("#search-results:not([aria-busy])")).to_be_attached()
 
 
 def saved_names(entries: list[Entry]) -> Iterator[tuple[str, Entry]]:
@@ -481,7 +486,7 @@ def test_search_loads_only_when_it_is_opened(open_page: Visitor):
     loaded = {
         url.rpartition("/")[2] for url in open_page.requests if "/_static/" in url
     }
-    files = {"search.css", "search.js", "search-data.js", "minisearch.js"}
+    files = {"search.css", "search.js", "search-data.js", "search-engine.js"}
     assert files <= loaded
 
 
