@@ -100,7 +100,7 @@ const bookSearchEngine = (json) => {
     ["iteration", "step"],
     ["time", "measure", "benchmark"],
     ["leak", "memory grows", "memory leak"],
-    ["clear", "free", "release", "empty"],
+    ["clear", "release", "empty"],
     ["matrix product", "matrix products", "matmul", "matrix multiplication", "product of matrices"],
     ["long sequence", "long sequences", "sequence length", "long context", "long texts"],
   ].map((group) => group.map((name) => telling(stems(name))));
