@@ -11,7 +11,7 @@ const bookSearchEngine = (json) => {
 
   const { pages, tabs: names, index } = JSON.parse(json);
   const entries = Object.entries(pages).flatMap(([page, list]) =>
-    list.map((entry) => ({ page, ...entry })),
+    list.map((entry) => Object.assign(entry, { page })),
   );
   const MOST = 40; // results shown
   const LENGTH = 160; // characters of an excerpt
@@ -166,12 +166,15 @@ const bookSearchEngine = (json) => {
   // Returns the entries that have a word, and how often they have it, for each field.
   const hitsOf = kept((term) =>
     index.hits[places.get(term)].split("/").map((text) => {
+      const found = { places: [], counts: [] };
       let place = 0;
-      return (text ? text.split(" ") : []).map((hit) => {
-        const [step, count = 1] = hit.split("*");
-        place += parseInt(step, 36);
-        return [place, Number(count)];
-      });
+      for (const hit of text ? text.split(" ") : []) {
+        const star = hit.indexOf("*");
+        place += parseInt(hit, 36); // up to the star
+        found.places.push(place);
+        found.counts.push(star < 0 ? 1 : Number(hit.slice(star + 1)));
+      }
+      return found;
     }),
   );
 
@@ -196,7 +199,7 @@ const bookSearchEngine = (json) => {
     const { text = "", code = "" } = entries[place];
     return ` ${stems(`${text} ${code}`).join(" ")} `;
   });
-  const isTopic = (term) => places.has(term) && hitsOf(term)[0].length > 0;
+  const isTopic = (term) => places.has(term) && hitsOf(term)[0].places.length > 0;
   const initials = () => allInitials("");
   const allInitials = kept(() => {
     const found = new Map();
@@ -211,8 +214,9 @@ const bookSearchEngine = (json) => {
 
   // Rare words say more than frequent ones.
   const rarity = kept((term) => {
-    const [, , inText, inCode] = places.has(term) ? hitsOf(term) : [[], [], [], []];
-    const count = new Set([...inText, ...inCode].map(([place]) => place)).size;
+    if (!places.has(term)) return Math.log(1 + entries.length);
+    const [, , inText, inCode] = hitsOf(term);
+    const count = new Set([...inText.places, ...inCode.places]).size;
     return Math.log(1 + entries.length / (1 + count));
   });
 
@@ -251,21 +255,23 @@ const bookSearchEngine = (json) => {
     return found;
   }
 
-  // Returns what finds a word: for each entry the score, and the words with their fields.
-  // The score is that of BM25+.
+  // Returns what finds a word: for each entry the score, and each word with its fields, as
+  // bits. The score is that of BM25+.
   function search(term, { boosts, ...options }) {
     const results = new Map();
     for (const [word, weight] of meant(term, options)) {
-      hitsOf(word).forEach((hits, field) => {
-        const rare = Math.log(1 + (entries.length - hits.length + 0.5) / (hits.length + 0.5));
-        for (const [place, count] of hits) {
+      hitsOf(word).forEach(({ places: found, counts }, field) => {
+        const rare = Math.log(1 + (entries.length - found.length + 0.5) / (found.length + 0.5));
+        for (let i = 0; i < found.length; i++) {
+          const place = found[i];
           const share = index.lengths[field][place] / means[field];
-          const often = (2.2 * count) / (count + 1.2 * (0.3 + 0.7 * share));
-          const score = weight * boosts[field] * rare * (0.5 + often);
-          const result = results.get(place) ?? { score: 0, match: new Map() };
-          result.score += score;
-          result.match.set(word, (result.match.get(word) ?? 0) | (1 << field));
-          results.set(place, result);
+          const often = (2.2 * counts[i]) / (counts[i] + 1.2 * (0.3 + 0.7 * share));
+          let result = results.get(place);
+          if (!result) results.set(place, (result = { score: 0, match: [] }));
+          result.score += weight * boosts[field] * rare * (0.5 + often);
+          const last = result.match.at(-1);
+          if (last?.word === word) last.fields |= 1 << field;
+          else result.match.push({ word, fields: 1 << field });
         }
       });
     }
@@ -302,30 +308,31 @@ const bookSearchEngine = (json) => {
   // Entries whose only hits are in their headings are left out, since the section is a
   // result.
   const TRAIL = 1 << FIELDS.indexOf("trail");
+  const HEADING = 1 << FIELDS.indexOf("heading");
 
   function collect(query, wanted, reader) {
     const hits = new Map();
     const of = kept((term) => search(term, options(query)(term)));
     wanted.forEach((names, i) => {
+      const worth = isWeak(names) ? LITTLE : 1;
       for (const name of names) {
-        const [first, ...others] = name.map(of);
-        for (const place of first.keys()) {
-          if (!others.every((found) => found.has(place))) continue;
-          if (!hits.has(place)) hits.set(place, { place, score: 0, match: new Map(), has: new Set() });
-          const hit = hits.get(place);
+        const all = name.map(of);
+        for (const place of all[0].keys()) {
+          if (!all.every((found) => found.has(place))) continue;
+          let hit = hits.get(place);
+          if (!hit) hits.set(place, (hit = { place, score: 0, match: [], has: new Set() }));
           hit.has.add(i);
-          for (const { score, match } of name.map((term) => of(term).get(place))) {
-            hit.score += score * (isWeak(names) ? LITTLE : 1);
-            for (const [word, fields] of match) {
-              hit.match.set(word, (hit.match.get(word) ?? 0) | fields);
-            }
+          for (const found of all) {
+            const { score, match } = found.get(place);
+            hit.score += score * worth;
+            hit.match.push(...match);
           }
         }
       }
     });
-    const isOwn = ({ match }) => [...match.values()].some((fields) => fields !== TRAIL);
-    const own = new Map([...hits].filter(([, hit]) => isOwn(hit)));
-    return withPanels(own, reader);
+    const isOwn = ({ match }) => match.some(({ fields }) => fields !== TRAIL);
+    for (const [place, hit] of hits) if (!isOwn(hit)) hits.delete(place);
+    return withPanels(hits, reader);
   }
 
   // What a reader's panels have counts for their section, too.
@@ -358,11 +365,13 @@ const bookSearchEngine = (json) => {
     for (const hit of hits) hit.share = sum([...hit.has].map((i) => weights[i])) / all;
     const least = enough(query).find((least) => hits.some(({ share }) => share >= least));
     const asked = telling(stems(messageOf(query)));
-    const boosts = (place) =>
-      titled(place, query, asked, wanted, weights) * weightOf(entries[place], query);
+    const isTitled = ({ match }) => match.some(({ fields }) => fields & HEADING);
+    const boosts = (hit) =>
+      (isTitled(hit) ? titled(hit.place, query, asked, wanted, weights) : 1) *
+      weightOf(entries[hit.place], query);
     const found = hits.filter(({ share }) => share >= least);
     for (const hit of found) {
-      hit.score *= hit.has.size * hit.share ** 3 * boosts(hit.place);
+      hit.score *= hit.has.size * hit.share ** 3 * boosts(hit);
     }
     const near = nearness(wanted);
     const sorted = found.sort((a, b) => b.score - a.score);
@@ -411,7 +420,7 @@ const bookSearchEngine = (json) => {
 
   // Words of the query side by side, such as those of an error message, count up to five
   // times as much as apart. Only the best results are compared with the query in this way.
-  const CLOSE = 300;
+  const CLOSE = 100;
 
   function nearness(wanted) {
     const written = wanted.map((names) => names.map((name) => name.join(" ")));
@@ -461,7 +470,7 @@ const bookSearchEngine = (json) => {
     const others = results.filter((r) => !isTheirs(r.entry) && !shown.has(set(r)));
     const isCode = isName(query);
     const CODE = (1 << FIELDS.indexOf("code")) | (1 << FIELDS.indexOf("names"));
-    const inCode = ({ match }) => isCode && [...match.values()].some((fields) => fields & CODE);
+    const inCode = ({ match }) => isCode && match.some(({ fields }) => fields & CODE);
     const isMain = ({ entry }) => weightOf(entry, query) >= 1;
     const all = own.some(inCode) ? own.filter(inCode) : others.filter(inCode);
     const code = all.some(isMain) ? all.filter(isMain) : all;
@@ -531,7 +540,8 @@ const bookSearchEngine = (json) => {
     return [title, ...others.map((heading) => heading.replace(/^[\d.]+\s+/, ""))].join(" › ");
   }
 
-  function shown({ entry, match, isTheirs }, query) {
+  function shown({ entry, match: hits, isTheirs }, query) {
+    const match = new Set(hits.map(({ word }) => word));
     const { page, anchor, kind, tabs = [] } = entry;
     return {
       ...{ page, anchor, kind, tabs, isTheirs },
