@@ -93,7 +93,9 @@ def main() -> None:
     found: dict[str, list[list[float]]] = {name: [] for name in sites}
     with sync_playwright() as playwright, progress("searching"):
         flags = [*tools.CHROMIUM_FLAGS]
-        browser = playwright.chromium.launch(executable_path=tools.chromium(), args=flags)
+        browser = playwright.chromium.launch(
+            executable_path=tools.chromium(), args=flags
+        )
         for _ in range(given.rounds):
             for name, site in sites.items():
                 found[name].append(measure(browser, site))

@@ -267,7 +267,10 @@ const bookSearchEngine = (json) => {
           const share = index.lengths[field][place] / means[field];
           const often = (2.2 * counts[i]) / (counts[i] + 1.2 * (0.3 + 0.7 * share));
           let result = results.get(place);
-          if (!result) results.set(place, (result = { score: 0, match: [] }));
+          if (!result) {
+            result = { score: 0, match: [] };
+            results.set(place, result);
+          }
           result.score += weight * boosts[field] * rare * (0.5 + often);
           const last = result.match.at(-1);
           if (last?.word === word) last.fields |= 1 << field;
@@ -320,7 +323,10 @@ const bookSearchEngine = (json) => {
         for (const place of all[0].keys()) {
           if (!all.every((found) => found.has(place))) continue;
           let hit = hits.get(place);
-          if (!hit) hits.set(place, (hit = { place, score: 0, match: [], has: new Set() }));
+          if (!hit) {
+            hit = { place, score: 0, match: [], has: new Set() };
+            hits.set(place, hit);
+          }
           hit.has.add(i);
           for (const found of all) {
             const { score, match } = found.get(place);

@@ -1,7 +1,8 @@
 """Adds what readers ask to the entries of the search: `asked.csv` beside the sections.
 
-A row names the place that answers. A `message` of a framework is an entry of its own. A
-`question` has other words than the section that answers it, which is found by them, too.
+A row names the place that answers. A `message` of a framework is an entry of its own.
+A `question` has other words than the section that answers it, which is found by them,
+too.
 The words in the column `answer` are a part of the answer; `tests/site/test_search.py`
 looks for them in the place, so that a row does not outlive its answer.
 """
@@ -20,7 +21,9 @@ Records = Mapping[str, Sequence[Mapping[str, Any]]]
 
 def add(root: Path, pages: Records) -> dict[str, list[dict[str, Any]]]:
     """Return the entries of each page with what readers ask."""
-    found = {page: [dict(entry) for entry in entries] for page, entries in pages.items()}
+    found = {
+        page: [dict(entry) for entry in entries] for page, entries in pages.items()
+    }
     for file in sorted({Path(page).parent / FILE for page in pages}):
         if (root / file).exists():
             for where, row in _rows(root, file):

@@ -217,7 +217,7 @@ def _text(token: Token, texts: Texts) -> str:
 def script(pages: Mapping[str, list[dict[str, Any]]], tabs: list[str]) -> str:
     """Return the script with the records of the entries of each page, and their index.
 
-    The data is a string of JSON, which the page hands on to a worker without reading it.
+    The data is a string of JSON, which the page hands to a worker without reading it.
     """
     index = search_index.build([entry for found in pages.values() for entry in found])
     names = {tab: tab_name(tab) for tab in tabs}

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-# Patterns and replacements have the same meaning in JavaScript, where a replacement holds
-# for the first place that is found.
+# Patterns and replacements have the same meaning in JavaScript, where the first place
+# that is found is replaced.
 # Words match regardless of their endings and of the spellings -ise and -ize.
 ENDINGS = (
     ("ie[sd]$", "y"),
@@ -34,7 +34,7 @@ def build(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the index of entries, which are known by their places in the list.
 
     `hits` has a text for each word: for each field, the entries with the word, each as
-    the distance from the one before it, in base 36, and behind a `*` how often they have
+    the distance from the one before it, in base 36, and behind a `*` how often it has
     the word, if more than once. `lengths` holds the number of different words of each
     field of each entry.
     """
@@ -44,7 +44,9 @@ def build(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         for at, text in enumerate(fields(entry)):
             words = words_of(text)
             lengths[at].append(len(set(words)))
-            for term, count in Counter(t for word in words for t in terms(word)).items():
+            for term, count in Counter(
+                t for word in words for t in terms(word)
+            ).items():
                 found.setdefault(term, [{} for _ in FIELDS])[at][place] = count
     names = sorted(found)
     return {
@@ -59,8 +61,8 @@ def build(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def fields(entry: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the texts of the fields of an entry.
 
-    A heading counts more for its section than for the entries below it. What readers ask
-    counts as a heading of what answers.
+    A heading counts more for its section than for the entries below it. What readers
+    ask counts as a heading of what answers.
     """
     trail = [NUMBER.sub("", title) for title in entry["trail"]]
     heading = [*trail[-1:]] if entry["kind"] in TITLED else []

@@ -335,7 +335,9 @@ def test_fifty_messages_lead_to_their_places(page: Page):
             search(page, row["asked"])
             first = page.locator(FIRST).get_attribute("href") or ""
             name, _, anchor = row["place"].partition("#")
-            if not (first.endswith(f"#{anchor}") and (name in first or first[0] == "#")):
+            if not (
+                first.endswith(f"#{anchor}") and (name in first or first[0] == "#")
+            ):
                 missed.append((row["asked"], first))
     assert missed == []
 
