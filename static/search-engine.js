@@ -257,7 +257,8 @@ const bookSearchEngine = (json) => {
 
   // Returns what finds a word: for each entry the score, and each word with its fields, as
   // bits. The score is that of BM25+.
-  function search(term, { boosts, ...options }) {
+  function search(term, options) {
+    const { boosts } = options;
     const results = new Map();
     for (const [word, weight] of meant(term, options)) {
       hitsOf(word).forEach(({ places: found, counts }, field) => {
