@@ -465,7 +465,7 @@
     } finally {
       isSearching = false;
     }
-    bookSearch.open(Promise.all(["vendor/minisearch.js", "search-data.js"].map(load)), words);
+    bookSearch.open(Promise.all(["search-engine.js", "search-data.js"].map(load)), words);
   }
 
   // A figure becomes interactive shortly before it is in view. Its picture remains for

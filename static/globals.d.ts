@@ -4,7 +4,6 @@
 type Choices = Record<string, string[]>;
 
 declare const KNOWN: Choices;
-declare const MiniSearch: any;
 declare const Reveal: any;
 declare const RevealNotes: any;
 declare const module: any;
@@ -28,7 +27,8 @@ declare var bookSearch: { open(loaded: Promise<unknown>, words?: string): void }
 declare var bookExplorables: Record<string, (figure: Element) => void>;
 declare var bookModules: Record<string, any>;
 declare var bookPreviews: any;
-declare var bookSearchData: any;
+declare var bookSearchData: string;
+declare var bookSearchEngine: (json: string) => (request: any) => any;
 declare var bookSolutions: Record<string, string>;
 
 interface Compared { value?: number; words?: string; arithmetic?: number; output?: number; name: string }

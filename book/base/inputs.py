@@ -9,7 +9,10 @@ from pathlib import Path
 from book.base import build_paths
 from book.runner.freshness import Product, digest_of_files
 
-SOURCES = ("config.ini", "outputs/**/*.ipynb", "d2l/*", "environments/*.txt")
+SOURCES = (
+    *("config.ini", "outputs/**/*.ipynb", "d2l/*", "environments/*.txt"),
+    "*/asked.csv",
+)
 TOOLS = ("book/**/*.py", "book/templates/*", "static/**/*")
 NOTEBOOKS = "**/*.md"  # the default of d2lbook
 

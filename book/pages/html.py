@@ -14,7 +14,15 @@ from book.base.files import replace_folder
 from book.base.progress import counted
 from book.facts.marked_numbers import published_measurements
 from book.library import package
-from book.pages import buttons, hosting, previews, search, site_files, solutions
+from book.pages import (
+    asked,
+    buttons,
+    hosting,
+    previews,
+    search,
+    site_files,
+    solutions,
+)
 from book.pages.article import Article
 from book.pages.front import FrontPage
 from book.pages.page import Pages, Written
@@ -76,15 +84,16 @@ def write_site(book: Book, folder: Path) -> dict[str, Written]:
 def _write_data(book: Book, written: dict[str, Written], folder: Path) -> None:
     """Write the scripts with the data of search, previews and solutions."""
     records = {f"{name}.html": written[name].records for name in sorted(written)}
-    (folder / "search-data.js").write_text(search.script(records, book.tabs), "utf-8")
+    found = search.script(asked.add(book.root, records), book.tabs)
+    (folder / "search-data.js").write_text(found, "utf-8")
     wanted = {place for each in written.values() for place in each.referred}
-    found = {
+    shown = {
         f"{name}.html#{anchor}": html
         for name, each in written.items()
         for anchor, html in each.previews.items()
         if (f"{name}.html", anchor) in wanted
     }
-    (folder / "previews.js").write_text(previews.script(found), "utf-8")
+    (folder / "previews.js").write_text(previews.script(shown), "utf-8")
     for name, each in written.items():
         if each.solutions:
             file = folder / "solutions" / f"{name}.js"

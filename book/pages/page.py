@@ -32,7 +32,7 @@ THEMES = ["auto", "light", "dark"]
 LINK = re.compile(r"</?a\b[^>]*>")
 POLICY = (
     "default-src 'none'; script-src 'self' '{script}'; style-src 'self';"
-    " img-src 'self' data:; font-src 'self'; connect-src 'self';"
+    " img-src 'self' data:; font-src 'self'; connect-src 'self'; worker-src blob:;"
     " base-uri 'none'; form-action 'none'"
 )
 

@@ -14,6 +14,7 @@ from typing import Any
 from markdown_it.token import Token
 
 from book.library.marks import saved_methods, saved_names
+from book.pages import search_index
 from book.pages.addresses import identifier
 from book.pages.term_links import entries
 from book.refs.numbers import EQUATIONS
@@ -214,11 +215,12 @@ def _text(token: Token, texts: Texts) -> str:
 
 
 def script(pages: Mapping[str, list[dict[str, Any]]], tabs: list[str]) -> str:
-    """Return the script with the records of the entries of each page."""
-    lines = {
-        page: ",\n".join(json.dumps(record, ensure_ascii=False) for record in records)
-        for page, records in pages.items()
-    }
-    lists = ",\n".join(f'"{page}": [\n{found}\n]' for page, found in lines.items())
-    names = json.dumps({tab: tab_name(tab) for tab in tabs}, ensure_ascii=False)
-    return f'bookSearchData = {{"tabs": {names}, "pages": {{\n{lists}\n}}}};\n'
+    """Return the script with the records of the entries of each page, and their index.
+
+    The data is a string of JSON, which the page hands to a worker without reading it.
+    """
+    index = search_index.build([entry for found in pages.values() for entry in found])
+    names = {tab: tab_name(tab) for tab in tabs}
+    data = {"tabs": names, "pages": pages, "index": index}
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return f"bookSearchData = {json.dumps(text, ensure_ascii=False)};\n"

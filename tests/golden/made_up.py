@@ -152,7 +152,9 @@ class MadeUp:
 
     def search_entries(self) -> list[dict[str, Any]]:
         """Return the entries of the search, each with its page."""
-        pages = self.data("search-data")["pages"].items()
+        script = (self.site / "_static/search-data.js").read_text("utf-8")
+        text = json.loads(script.removeprefix("bookSearchData = ").removesuffix(";\n"))
+        pages = json.loads(text)["pages"].items()
         return [{"page": page, **entry} for page, found in pages for entry in found]
 
 

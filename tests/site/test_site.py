@@ -217,6 +217,7 @@ POLICY = {
     "img-src": {"'self'", "data:"},
     "font-src": {"'self'"},
     "connect-src": {"'self'"},
+    "worker-src": {"blob:"},  # the search
     "base-uri": {"'none'"},
     "form-action": {"'none'"},
 }

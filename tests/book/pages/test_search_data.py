@@ -38,7 +38,8 @@ Make = Callable[..., Book]
 def found(static: Path) -> list[dict[str, Any]]:
     """Return the entries of the search."""
     text = (static / "search-data.js").read_text("utf-8")
-    pages = json.loads(text[text.index("{") : text.rindex("}") + 1])["pages"]
+    script = text.removeprefix("bookSearchData = ").removesuffix(";\n")
+    pages = json.loads(json.loads(script))["pages"]
     return [entry for entries in pages.values() for entry in entries]
 
 
