@@ -12,6 +12,7 @@ MOVING = {
     "queue": "Run the loop",
     "workers": "Run the loop",
     "collectives": "All rounds",
+    "checkpoints": "Run the day",
 }
 
 
@@ -267,7 +268,11 @@ def test_labels_never_overlap_and_sliders_never_move(sized: Page, name: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "control"), [("roofline", "n"), ("warps", "n"), ("worth-moving", "n")]
+    ("name", "control"),
+    [
+        *[("roofline", "n"), ("warps", "n"), ("worth-moving", "n")],
+        ("checkpoints", "interval"),
+    ],
 )
 def test_a_point_is_dragged(opened: Page, name: str, control: str) -> None:
     page = opened

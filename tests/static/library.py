@@ -19,6 +19,7 @@ import published_plans
 
 from book.facts.marked_numbers import marked
 from book.library import package
+from book.text.blocks import Cell
 from book.text.book import Book
 from book.text.inline import PLAY
 from book.text.quantities import UNITS
@@ -175,6 +176,23 @@ def turns() -> list[dict[str, Any]]:
     ]
 
 
+def saves(book: Book) -> list[dict[str, Any]]:
+    """Return times between failures, and the shares of the section's `lost_share`."""
+    section = next(s for s in book.sections if s.name.endswith("/checkpoints"))
+    cells = (block for block in section.blocks if isinstance(block, Cell))
+    code = next(c.code for c in cells if "def lost_share(" in c.code)
+    names: dict[str, Any] = {"random": random}
+    exec(code[code.index("def ") : code.index("\n\n")], names)
+    choose = random.Random(0)
+    times = [choose.expovariate(1 / 186) for _ in range(2000)]
+    return [
+        {"times": times, "interval": interval, "save": save}
+        | {"share": names["lost_share"](interval, save, 186)}
+        for interval in (2, 19, 60, 240)
+        for save in (0.1, 1, 5)
+    ]
+
+
 def summaries() -> dict[str, Any]:
     """Return how well each kind predicts that needs no framework."""
     quick = [name for name, kind in predictions.KINDS.items() if not kind.needs]
@@ -210,6 +228,7 @@ def main() -> None:
         "product": product_defaults(),
         "published": published_plans.published(),
         "recipes": picture_of_recipes(),
+        "saves": saves(Book(ROOT)),
         "shapes": shapes(),
         "summaries": summaries(),
         "turns": turns(),
