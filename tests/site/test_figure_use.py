@@ -13,6 +13,7 @@ MOVING = {
     "workers": "Run the loop",
     "collectives": "All rounds",
     "checkpoints": "Run the day",
+    "pipeline": "Run the step",
 }
 
 

@@ -30,6 +30,7 @@ from d2l.common import (
     Machine,
     gpu_limits,
     occupancy,
+    pipeline_times,
     product_times,
     wave_efficiency,
 )
@@ -127,6 +128,15 @@ def random_requests(seed: int) -> list[dict[str, Any]]:
     return requests
 
 
+def pipelines() -> list[dict[str, Any]]:
+    """Return the work of each stage in pipelines, as (name, start, duration)."""
+    sizes = itertools.product(("GPipe", "1F1B"), (1, 2, 4, 8), (1, 3, 8, 24), (1, 2.5))
+    return [
+        {"arguments": list(size), "times": pipeline_times(*size[:3], 1, size[3])}
+        for size in sizes
+    ]
+
+
 def printed() -> list[dict[str, Any]]:
     """Return machines and the line that `print(measure_machine())` prints for each."""
     machines = [Machine(*values) for values in MACHINES]
@@ -222,6 +232,7 @@ def main() -> None:
         ],
         "limits": {card: limit._asdict() for card, limit in limits().items()},
         "occupancies": occupancies(),
+        "pipelines": pipelines(),
         "plans": tables.read_rows("plans.csv"),
         "plays": plays(Book(ROOT)),
         "printed": printed(),
