@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 4e29b281acc88d63.
+# Generated from cf16a6148033ce22.

@@ -3264,4 +3264,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 4ac175f636fafb20.
+# Generated from 99fb50552d3b02ad.

@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from aee4ba20a02a0979.
+# Generated from 90ff8ae5f3196740.

@@ -32,6 +32,9 @@ from d2l.common import (
     occupancy,
     pipeline_times,
     product_times,
+    ring_time,
+    scaling_efficiency,
+    schedule_buckets,
     wave_efficiency,
 )
 
@@ -128,6 +131,35 @@ def random_requests(seed: int) -> list[dict[str, Any]]:
     return requests
 
 
+def bucket_steps() -> list[dict[str, Any]]:
+    """Return steps with equal layers: when each bucket is sent, and the efficiency."""
+    sizes = itertools.product(
+        (1, 2, 4, 8, 32), (2, 4, 64), (2.2e9, 12.5e9, 450e9), (1e-6, 1e-5), (0.03, 0.12)
+    )
+    return [bucket_step(*size) for size in sizes]
+
+
+def bucket_step(
+    per: int, n: int, bandwidth: float, latency: float, step: float
+) -> dict[str, Any]:
+    """Return a step with 32 layers, `per` of which share a bucket of gradients."""
+    nbytes, layer, count = 44.8e6, 2 * step / 3 / 32, 32 // per
+    ready = [step / 3 + per * layer * (i + 1) for i in range(count)]
+    rounds = 2 * (n - 1)
+    spans = schedule_buckets(
+        ready, [nbytes / count] * count, rounds * latency, bandwidth * n / rounds
+    )
+    whole = ring_time(nbytes, n, latency, bandwidth)
+    hidden = 1 - (spans[-1][1] - step) / whole
+    link = {"n": n, "latency": latency, "bandwidth": bandwidth}
+    return {
+        "task": link | {"step": step, "bytes": nbytes, "layers": 32, "perBucket": per},
+        "spans": spans,
+        "sum": whole,
+        "efficiency": scaling_efficiency(step, nbytes, n, latency, bandwidth, hidden),
+    }
+
+
 def pipelines() -> list[dict[str, Any]]:
     """Return the work of each stage in pipelines, as (name, start, duration)."""
     sizes = itertools.product(("GPipe", "1F1B"), (1, 2, 4, 8), (1, 3, 8, 24), (1, 2.5))
@@ -222,6 +254,7 @@ def main() -> None:
     numbers = {
         "blocks": blocks(),
         "bounds": bounds(),
+        "buckets": bucket_steps(),
         "cards": package.cards(Book(ROOT)),
         "named": tables.NAMED_CARDS,
         "cited": {row.id: row.value for row in tables.cited_rows("all")},
