@@ -599,4 +599,4 @@ def by_card(answer: Callable) -> str:
     return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
 
 
-# Generated from cddf3a3d4c9c76d6.
+# Generated from fea9436a3c17af4c.

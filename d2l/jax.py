@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 4e2df290aa525816.
+# Generated from 51afcea09eae2a31.

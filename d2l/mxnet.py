@@ -3264,4 +3264,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 88d83e3fc95dbd36.
+# Generated from cf8da3dcbc3e3e2c.

@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 8993f8577d0ab6d7.
+# Generated from b5497657a73227b9.

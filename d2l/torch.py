@@ -3510,4 +3510,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 0c301b883b75fb67.
+# Generated from ef631223d8eb78fa.

@@ -12,6 +12,9 @@ MOVING = {
     "queue": "Run the loop",
     "workers": "Run the loop",
     "collectives": "All rounds",
+    "checkpoints": "Run the day",
+    "pipeline": "Run the step",
+    "buckets": "Run the step",
 }
 
 
@@ -267,14 +270,21 @@ def test_labels_never_overlap_and_sliders_never_move(sized: Page, name: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "control"), [("roofline", "n"), ("warps", "n"), ("worth-moving", "n")]
+    ("name", "control", "asides"),
+    [
+        *[("roofline", "n", (60, -120)), ("warps", "n", (60, -120))],
+        *[("worth-moving", "n", (60, -120)), ("checkpoints", "interval", (60, -120))],
+        ("buckets", "bucket", (-260, 150)),  # from the end of its axis, over few sizes
+    ],
 )
-def test_a_point_is_dragged(opened: Page, name: str, control: str) -> None:
+def test_a_point_is_dragged(
+    opened: Page, name: str, control: str, asides: tuple[int, int]
+) -> None:
     page = opened
     figure = page.locator(f"#fig-{name}")
     slider = figure.locator(f"#{name}-{control}")
     before = int(slider.input_value())
-    for aside in (60, -120):
+    for aside in asides:
         ring = figure.locator(".drawing circle.ring").last
         ring.scroll_into_view_if_needed()
         box = ring.bounding_box()

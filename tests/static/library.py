@@ -19,6 +19,7 @@ import published_plans
 
 from book.facts.marked_numbers import marked
 from book.library import package
+from book.text.blocks import Cell
 from book.text.book import Book
 from book.text.inline import PLAY
 from book.text.quantities import UNITS
@@ -29,7 +30,11 @@ from d2l.common import (
     Machine,
     gpu_limits,
     occupancy,
+    pipeline_times,
     product_times,
+    ring_time,
+    scaling_efficiency,
+    schedule_buckets,
     wave_efficiency,
 )
 
@@ -126,6 +131,44 @@ def random_requests(seed: int) -> list[dict[str, Any]]:
     return requests
 
 
+def bucket_steps() -> list[dict[str, Any]]:
+    """Return steps with equal layers: when each bucket is sent, and the efficiency."""
+    sizes = itertools.product(
+        (1, 2, 4, 8, 32), (2, 4, 64), (2.2e9, 12.5e9, 450e9), (1e-6, 1e-5), (0.03, 0.12)
+    )
+    return [bucket_step(*size) for size in sizes]
+
+
+def bucket_step(
+    per: int, n: int, bandwidth: float, latency: float, step: float
+) -> dict[str, Any]:
+    """Return a step with 32 layers, `per` of which share a bucket of gradients."""
+    nbytes, layer, count = 44.8e6, 2 * step / 3 / 32, 32 // per
+    ready = [step / 3 + per * layer * (i + 1) for i in range(count)]
+    rounds = 2 * (n - 1)
+    spans = schedule_buckets(
+        ready, [nbytes / count] * count, rounds * latency, bandwidth * n / rounds
+    )
+    whole = ring_time(nbytes, n, latency, bandwidth)
+    hidden = 1 - (spans[-1][1] - step) / whole
+    link = {"n": n, "latency": latency, "bandwidth": bandwidth}
+    return {
+        "task": link | {"step": step, "bytes": nbytes, "layers": 32, "perBucket": per},
+        "spans": spans,
+        "sum": whole,
+        "efficiency": scaling_efficiency(step, nbytes, n, latency, bandwidth, hidden),
+    }
+
+
+def pipelines() -> list[dict[str, Any]]:
+    """Return the work of each stage in pipelines, as (name, start, duration)."""
+    sizes = itertools.product(("GPipe", "1F1B"), (1, 2, 4, 8), (1, 3, 8, 24), (1, 2.5))
+    return [
+        {"arguments": list(size), "times": pipeline_times(*size[:3], 1, size[3])}
+        for size in sizes
+    ]
+
+
 def printed() -> list[dict[str, Any]]:
     """Return machines and the line that `print(measure_machine())` prints for each."""
     machines = [Machine(*values) for values in MACHINES]
@@ -175,6 +218,23 @@ def turns() -> list[dict[str, Any]]:
     ]
 
 
+def saves(book: Book) -> list[dict[str, Any]]:
+    """Return times between failures, and the shares of the section's `lost_share`."""
+    section = next(s for s in book.sections if s.name.endswith("/checkpoints"))
+    cells = (block for block in section.blocks if isinstance(block, Cell))
+    code = next(c.code for c in cells if "def lost_share(" in c.code)
+    names: dict[str, Any] = {"random": random}
+    exec(code[code.index("def ") : code.index("\n\n")], names)
+    choose = random.Random(0)
+    times = [choose.expovariate(1 / 186) for _ in range(2000)]
+    return [
+        {"times": times, "interval": interval, "save": save}
+        | {"share": names["lost_share"](interval, save, 186)}
+        for interval in (2, 19, 60, 240)
+        for save in (0.1, 1, 5)
+    ]
+
+
 def summaries() -> dict[str, Any]:
     """Return how well each kind predicts that needs no framework."""
     quick = [name for name, kind in predictions.KINDS.items() if not kind.needs]
@@ -194,6 +254,7 @@ def main() -> None:
     numbers = {
         "blocks": blocks(),
         "bounds": bounds(),
+        "buckets": bucket_steps(),
         "cards": package.cards(Book(ROOT)),
         "named": tables.NAMED_CARDS,
         "cited": {row.id: row.value for row in tables.cited_rows("all")},
@@ -204,12 +265,14 @@ def main() -> None:
         ],
         "limits": {card: limit._asdict() for card, limit in limits().items()},
         "occupancies": occupancies(),
+        "pipelines": pipelines(),
         "plans": tables.read_rows("plans.csv"),
         "plays": plays(Book(ROOT)),
         "printed": printed(),
         "product": product_defaults(),
         "published": published_plans.published(),
         "recipes": picture_of_recipes(),
+        "saves": saves(Book(ROOT)),
         "shapes": shapes(),
         "summaries": summaries(),
         "turns": turns(),
