@@ -3,7 +3,8 @@
 // A cell runs in a kernel of its section and framework. The page sends the code that it
 // shows, of the cell and of those above it, and the server runs what the kernel has not run
 // in this form. The output appears in the switch of machines, under "This machine", beside
-// the recorded one; an output of other code than the shown one is marked.
+// the recorded one. An output of other code than the shown one is marked, and so is one from
+// before a change of the cells above.
 
 (() => {
   const script = /** @type {HTMLScriptElement} */ (document.currentScript);
@@ -11,7 +12,13 @@
   const root = document.documentElement;
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const LIVE = "live";
+  const NEWS = 2000; // ms after which the page asks whether another one has run something
   const working = ["queued", "starting", "running"];
+  const changes = {
+    changed: "Cells above have changed",
+    again: "Cells above have run again",
+    missing: "Cells above have not run",
+  };
   const words = {
     queued: "Waits for other cells",
     starting: "Starts a kernel",
@@ -115,6 +122,8 @@
       this.prepareEditor();
       this.status = element("span", "live-status");
       this.status.setAttribute("role", "status");
+      // No live region: an edit may change the notes of many cells.
+      this.note = element("span", "live-note");
       this.stop = button("Interrupt", () => this.order("interrupt"), "Interrupt this cell");
       this.again = button("Restart", () => this.order("restart"), "End the kernel of this section");
       this.reset = button("Reset", () => this.restore(), "Bring the book's code back");
@@ -122,7 +131,8 @@
         button("Run", () => this.run(false), "Run this cell (Shift+Enter)"),
         button("Run to here", () => this.run(true), "Run all down to this cell, from the first that has changed or has not run"),
       ];
-      this.row.append(...this.starts, this.stop, this.again, this.reset, this.status);
+      this.starts[1].className = "live-to-here";
+      this.row.append(...this.starts, this.stop, this.again, this.reset, this.status, this.note);
     }
 
     prepareEditor() {
@@ -175,6 +185,7 @@
       Object.assign(this, { text, book });
       keepDraft(this.id, this.source === this.shown ? undefined : { text, book });
       update(this);
+      noteChanges();
     }
 
     restore() {
@@ -203,6 +214,35 @@
       const isAbove = (cell) => cell.isOfSection || (solution && cell.code.closest(".solution") === solution);
       const above = cells.slice(0, cells.indexOf(this)).filter((cell) => cell.places[tab] && isAbove(cell));
       return [...above, this];
+    }
+
+    // Returns what has happened to the cells above since this one ran: a key of `changes`,
+    // or "". A cell is up to date if those above ran before it, one after another, in the
+    // form that the page shows. Elsewhere than in the section, a cell runs without them.
+    get change() {
+      const { last, tab } = this;
+      if (!["done", "error"].includes(last?.state) || last.code.trimEnd() !== this.source) return "";
+      let [order, since] = [0, 0];
+      for (const { last: run, source } of this.withThoseAbove(tab)) {
+        if (!run || run.state === "stopped" || run.kernel < last.kernel) {
+          if (this.isOfSection) return "missing";
+          continue;
+        }
+        if (run.code.trimEnd() !== source) return "changed";
+        if (run.order < order) return run.order < since ? "changed" : "again";
+        [order, since] = [run.order, Math.max(since, run.since)];
+      }
+      return "";
+    }
+
+    // Marks an output that the cells above would no longer give.
+    noteChange() {
+      const { change } = this;
+      this.row.toggleAttribute("data-stale", change !== "");
+      const text = change && `${changes[change]}: “Run to here” runs them and this cell`;
+      if (this.note.textContent === text) return;
+      this.note.textContent = text;
+      this.drawStatus();
     }
 
     async run(toHere) {
@@ -238,23 +278,29 @@
       this.stop.hidden = !working.includes(state);
       this.again.hidden = !["starting", "running", "error", "died"].includes(state);
       this.reset.hidden = !isEdited;
-      const parts = [this.describe(isEdited, isOther), isHere ? this.problem : otherTab(tab)];
-      const text = parts.filter(Boolean).join(". ");
-      // Screen readers say what is set, also if it has not changed.
-      if (this.status.textContent !== text) this.status.textContent = text;
+      this.drawStatus();
       const focused = /** @type {HTMLElement} */ (document.activeElement);
       if (focused.hidden && this.row.contains(focused)) this.starts[0].focus();
       return this.drawOutput();
     }
 
-    describe(isEdited, isOther) {
+    drawStatus() {
+      const { tab } = this;
+      const parts = [this.describe(), tabs.includes(tab) ? this.problem : otherTab(tab)];
+      const text = parts.filter(Boolean).join(". ");
+      // Screen readers say what is set, also if it has not changed.
+      if (this.status.textContent !== text) this.status.textContent = text;
+    }
+
+    describe() {
       const { last } = this;
+      const [isEdited, isOther, isStale] = ["edited", "other", "stale"].map((key) => key in this.row.dataset);
       const parts = [];
       if (isOther) {
         parts.push("Changed, not run");
         if (working.includes(last?.state)) parts.push("other code runs here");
         else if (last?.html || this.recorded().length) parts.push("the output below is that of other code");
-      } else if (last) parts.push(words[last.state], last.note);
+      } else if (last && !isStale) parts.push(words[last.state], last.note);
       if (isEdited && this.book !== this.shown)
         parts.push("the book's code has changed since you edited this; Reset shows it");
       return parts.filter(Boolean).join(": ");
@@ -453,6 +499,8 @@
       if (cell.places[run.tab] === run.place && cell.tab === run.tab) bookChange(cell.row, () => update(cell));
   }
 
+  const noteChanges = () => cells.forEach((cell) => cell.noteChange());
+
   // Asks for news, as long as something runs. The server answers when there is some.
   async function ask() {
     wanted += 1;
@@ -466,6 +514,7 @@
         const news = await answer.json();
         version = news.version;
         news.runs.forEach(show);
+        noteChanges();
         // An order that was given in the meantime may not be in this answer.
         if (!news.busy) seen = now;
       }
@@ -512,8 +561,11 @@
   prepareExercises();
   document.addEventListener("book:added", ({ detail }) => prepare(detail));
   document.addEventListener("book:choice", ({ detail }) => {
-    if (detail.axis !== "machine") cells.forEach(update);
+    if (detail.axis === "machine") return;
+    cells.forEach(update);
+    noteChanges();
   });
-  addEventListener("focus", ask); // another page may have run something
+  setInterval(() => document.hidden || ask(), NEWS);
+  addEventListener("focus", ask);
   ask();
 })();

@@ -235,6 +235,79 @@ def test_cells_above_run_as_the_page_shows_them(live: Page):
     expect(code(rows(live).nth(0))).to_contain_text("x = 'MY EDIT'")
 
 
+def note(row: Locator) -> Locator:
+    return row.locator(".live-note")
+
+
+CHANGED = "Cells above have changed: “Run to here” runs them and this cell"
+AGAIN = CHANGED.replace("changed", "run again")
+IS_GREY = """panel => {
+  const probe = panel.appendChild(document.createElement("i"));
+  probe.style.color = "var(--quiet)";
+  const [text, quiet] = [panel.querySelector("pre"), probe].map(
+    (each) => getComputedStyle(each).color);
+  probe.remove();
+  return text === quiet;
+}"""
+
+
+def is_marked(row: Locator, text: str) -> bool:
+    """Wait for a note; return whether the output is grey and the cell not "Done"."""
+    expect(note(row)).to_have_text(text)
+    expect(status(row)).to_have_text("" if text else "Done")
+    return bool(output(row).evaluate(IS_GREY))
+
+
+def test_an_output_is_marked_when_cells_above_change(live: Page):
+    first, second = rows(live).nth(0), rows(live).nth(1)
+    code(first).fill("x = 1")
+    run(second, "print(x)", name="Run to here")
+    finish(second)
+    assert not is_marked(second, "")
+    code(first).fill("x = 2")
+    assert is_marked(second, CHANGED)
+    code(first).fill("x = 1")
+    assert not is_marked(second, "")
+    run(first, "x = 2")
+    finish(first)
+    assert is_marked(second, CHANGED)
+    live.reload()
+    assert is_marked(second, CHANGED)
+    run(second, name="Run to here")
+    finish(second)
+    expect(output(second)).to_have_text("2\n", use_inner_text=False)
+    assert not is_marked(second, "")
+    run(first)
+    assert is_marked(second, AGAIN)
+    # Alone, a cell does not run what has changed above.
+    code(first).fill("x = 3")
+    run(second)
+    assert is_marked(second, CHANGED)
+    expect(output(second)).to_have_text("2\n", use_inner_text=False)
+
+
+def test_a_page_hears_of_changes_in_another_window(live: Page):
+    pages = [live, live.context.new_page()]
+    code(rows(live).nth(0)).fill("x = 1")
+    run(rows(live).nth(1), "print(x)", name="Run to here")
+    finish(rows(live).nth(1))
+    pages[1].goto(live.url)
+    for page in pages:
+        assert not is_marked(rows(page).nth(1), "")
+    run(rows(pages[1]).nth(0), "x = 2")
+    for page in pages:  # also the one without the focus
+        assert is_marked(rows(page).nth(1), CHANGED)
+    run(rows(pages[1]).nth(1), name="Run to here")
+    for page in pages:
+        expect(output(rows(page).nth(1))).to_have_text("2\n", use_inner_text=False)
+    assert not is_marked(rows(pages[1]).nth(1), "")
+    assert is_marked(rows(live).nth(1), CHANGED)  # it still shows x = 1
+    run(rows(live).nth(1), name="Run to here")
+    assert not is_marked(rows(live).nth(1), "")
+    expect(output(rows(live).nth(1))).to_have_text("1\n", use_inner_text=False)
+    assert is_marked(rows(pages[1]).nth(1), CHANGED)
+
+
 def test_a_changed_cell_is_marked_until_it_runs(live: Page):
     row = rows(live).nth(0)
     book, colored = code(row).text_content(), code(row).inner_html()
@@ -406,10 +479,12 @@ def test_an_exercise_gets_a_cell(live: Page):
 
 
 def test_a_live_page_is_accessible(live: Page, violations: Violations):
-    code(rows(live).nth(1)).fill("'changed'")
+    code(rows(live).nth(2)).fill("'changed'")
     run(rows(live).nth(0), "1")
-    finish(rows(live).nth(0))
+    run(rows(live).nth(1), "print('stale')")
+    finish(rows(live).nth(1))
     code(rows(live).nth(0)).fill("'changed'")
+    assert is_marked(rows(live).nth(1), CHANGED)
     expect(status(rows(live).nth(0))).to_contain_text("Changed, not run")
     assert violations(live) == []
 
