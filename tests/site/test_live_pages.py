@@ -14,7 +14,14 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from browsing import Violations, free_port, probe, quiet
+from browsing import (
+    TOUCH_SCREEN,
+    Violations,
+    free_port,
+    probe,
+    quiet,
+    wait_for_copy_buttons,
+)
 from playwright.sync_api import (
     Browser,
     BrowserContext,
@@ -443,6 +450,20 @@ def test_only_code_of_the_book_can_run(live: Page, book: Book):
         shown = boxes.evaluate_all("boxes => boxes.map((box) => box.textContent)")
         cells = {cell.number for tab in book.tabs for cell in book.cells(section, tab)}
         assert len(shown) >= len(cells) / 2
+
+
+def test_copy_is_in_the_corner_of_a_cell_on_a_phone(browser: Browser, address: str):
+    context = browser.new_context(**TOUCH_SCREEN)
+    page = open_in(context, address)
+    wait_for_copy_buttons(page)
+    box = page.locator(".highlight:has(> pre[role=textbox]):visible").first
+    whole, copy = box.bounding_box(), box.locator(".copy").bounding_box()
+    pre = box.locator("pre").bounding_box()
+    assert whole and copy and pre
+    assert copy["x"] + copy["width"] == pytest.approx(whole["x"] + whole["width"], 1)
+    assert copy["y"] == whole["y"] and pre["height"] == whole["height"]
+    assert pre["x"] + pre["width"] <= copy["x"]
+    context.close()
 
 
 @pytest.mark.parametrize("width", [1300, 375])
