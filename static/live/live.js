@@ -12,6 +12,7 @@
   const root = document.documentElement;
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const LIVE = "live";
+  const PAUSE = 100; // ms between keys, after which code that is edited is colored
   const NEWS = 2000; // ms after which the page asks whether another one has run something
   const working = ["queued", "starting", "running"];
   const changes = {
@@ -100,6 +101,47 @@
   // The last run of each place, by framework and place.
   const runs = {};
 
+  // The colors of code that the reader edits are marks on plain text, which leave the caret
+  // where it is. A browser without such marks colors code when the reader leaves it.
+  const canMark = Boolean(window.Highlight && CSS.highlights);
+
+  function marksOf(name) {
+    if (!CSS.highlights.has(name)) CSS.highlights.set(name, new Highlight());
+    return CSS.highlights.get(name);
+  }
+
+  // Returns the colored parts of a code's HTML: [first character, end, class].
+  function partsOf(html) {
+    const parts = [];
+    let at = 0;
+    const { body } = new DOMParser().parseFromString(`<pre>\n${html}</pre>`, "text/html");
+    for (const node of body.firstChild.childNodes) {
+      const end = at + node.textContent.length;
+      if (node instanceof HTMLElement) parts.push([at, end, node.className]);
+      at = end;
+    }
+    return parts;
+  }
+
+  // Returns the text nodes of code and where they begin. A line may end in an element.
+  function textsOf(code) {
+    const walker = document.createTreeWalker(code);
+    const texts = [];
+    for (let at = 0; walker.nextNode(); ) {
+      const node = walker.currentNode;
+      if (node instanceof Text) texts.push({ node, start: at, end: at + node.length });
+      at += node instanceof Text ? node.length : Number(node.nodeName === "BR");
+    }
+    return texts;
+  }
+
+  // Returns the place of a character in code, which at a border is `atEnd` of a text or not.
+  /** @type {(texts: any[], at: number, atEnd: boolean) => [Node, number]} */
+  function placeIn(texts, at, atEnd) {
+    const found = texts.find(({ end }) => (atEnd ? at <= end : at < end)) ?? texts.at(-1);
+    return [found.node, Math.max(0, Math.min(at - found.start, found.node.length))];
+  }
+
   // A cell on the page: its code, its row of buttons, and its output in each framework.
   //
   // `places` has its name on the server for each framework. `shown` is its code in the book,
@@ -107,6 +149,7 @@
   class Cell {
     /** @type {HTMLElement | undefined} */
     panel;
+    marks = [];
 
     constructor(code, places, head, row) {
       this.code = code;
@@ -139,7 +182,10 @@
       const { code } = this;
       code.addEventListener("keydown", (event) => this.press(event));
       // biome-ignore lint/performance/useDomNodeTextContent: a browser may put lines into elements
-      code.addEventListener("input", () => this.edit(code.innerText.trimEnd()));
+      code.addEventListener("input", () => this.type(code.innerText.trimEnd()));
+      code.addEventListener("pointerenter", ({ buttons }) => buttons || this.flatten());
+      code.addEventListener("pointerleave", () => this.color());
+      code.addEventListener("focus", () => this.flatten());
       code.addEventListener("blur", () => this.color());
       code.spellcheck = false;
       code.contentEditable = "true"; // for browsers that do not know the next value
@@ -180,6 +226,12 @@
       }
     }
 
+    type(text) {
+      this.edit(text);
+      clearTimeout(this.pause);
+      if (canMark) this.pause = setTimeout(() => this.color(), PAUSE);
+    }
+
     // Takes over code that was made from that of the `book`.
     edit(text, book = this.book) {
       Object.assign(this, { text, book });
@@ -193,18 +245,52 @@
       this.color();
     }
 
-    // Shows the code in colors, unless the reader is at it.
+    // Prepares the book's code for an edit: as one text, with marks in the place of elements.
+    // A caret that is in the code stays where it is.
+    flatten() {
+      const { code } = this;
+      const { anchorNode, anchorOffset, isCollapsed } = getSelection();
+      const isInside = code.contains(anchorNode);
+      const isReady = this.source !== this.shown || !code.childElementCount;
+      if (!canMark || isReady || (isInside && !isCollapsed)) return;
+      const before = new Range();
+      before.setStart(code, 0);
+      if (isInside) before.setEnd(anchorNode, anchorOffset);
+      const at = before.toString().length;
+      code.textContent = this.text;
+      this.mark(partsOf(this.colored));
+      if (code === document.activeElement) getSelection().collapse(...placeIn(textsOf(code), at, true));
+    }
+
+    // Marks parts of the text in colors; the marks move along in an edit.
+    mark(parts) {
+      for (const [name, range] of this.marks) marksOf(name).delete(range);
+      const texts = textsOf(this.code);
+      this.marks = parts.map(([from, to, name]) => {
+        const range = new Range();
+        range.setStart(...placeIn(texts, from, false));
+        range.setEnd(...placeIn(texts, to, true));
+        marksOf(`code-${name}`).add(range);
+        return [`code-${name}`, range];
+      });
+    }
+
+    // Shows the code in colors.
     async color() {
-      const { text } = this;
-      if (this.code === document.activeElement) return;
-      let html = this.colored;
-      if (this.source !== this.shown) {
-        this.code.textContent = text;
-        const answer = await send("highlight", { code: text }).catch(() => null);
-        html = answer?.html;
+      const { text, code } = this;
+      const isActive = code === document.activeElement;
+      if (isActive && !canMark) return;
+      if (this.source === this.shown && !isActive) {
+        if (code.contains(getSelection().anchorNode) && !getSelection().isCollapsed) return;
+        this.mark([]);
+        if (code.innerHTML !== this.colored) code.innerHTML = this.colored;
+        return;
       }
-      if (html === undefined || text !== this.text || this.code === document.activeElement) return;
-      this.code.innerHTML = html;
+      if (!isActive && code.textContent !== text) code.textContent = text;
+      const answer = await send("highlight", { code: text }).catch(() => null);
+      if (!answer || text !== this.text) return;
+      if (canMark) this.mark(partsOf(answer.html));
+      else if (code !== document.activeElement) code.innerHTML = answer.html;
     }
 
     // Returns this cell below those on which it depends: those of the section, and of its

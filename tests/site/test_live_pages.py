@@ -324,7 +324,7 @@ def test_a_changed_cell_is_marked_until_it_runs(live: Page):
     assert code(row).inner_html() == colored
     run(row, "print('ran')")
     finish(row)
-    expect(code(row).locator(".s")).to_have_text("'ran'")
+    expect_marks(live, "s", ["'ran'"])
     expect(status(row)).to_have_text("Done")
     assert mark(output(row)) == ""
     recorded = row.locator("xpath=following-sibling::*[1]").locator(
@@ -337,6 +337,8 @@ def test_a_changed_cell_is_marked_until_it_runs(live: Page):
     )
     assert mark(output(row)) == OTHER
     row.get_by_role("button", name="Reset").click()
+    live.mouse.move(0, 0)  # away from code, which has marks in the place of elements
+    expect(code(row).locator(".k").first).to_be_attached()
     assert (code(row).text_content(), code(row).inner_html()) == (book, colored)
     assert mark(output(row)) == OTHER and mark(recorded) == ""
     live.reload()
@@ -355,6 +357,57 @@ def test_a_changed_cell_marks_nothing_of_the_cells_below(live: Page):
     assert mark(below.first) == ""
 
 
+def expect_marks(page: Page, name: str, texts: list[str]) -> None:
+    """Wait until the colors of a kind of token are on these texts that are edited."""
+    marked = """([name, texts]) => {
+      const marks = [...(CSS.highlights.get(`code-${name}`) ?? [])].map(String);
+      return JSON.stringify(marks.sort()) === JSON.stringify(texts.sort()); }"""
+    page.wait_for_function(marked, arg=[name, texts])
+
+
+def test_code_keeps_its_colors_while_it_is_edited(live: Page):
+    row = rows(live).nth(0)
+    plain = code(row).text_content()
+    spans = "pre => [...pre.querySelectorAll('.k')].map((each) => each.textContent)"
+    keywords = code(row).evaluate(spans)
+    assert keywords
+    code(row).click()
+    expect_marks(live, "k", keywords)  # on plain text, as the caret is where it was put
+    assert code(row).evaluate("pre => pre.childElementCount") == 0
+    live.keyboard.press("Control+Home")
+    live.keyboard.type("if x == 'a':  # why\n    pass\n")
+    expect_marks(live, "c", ["# why"])
+    expect_marks(live, "k", ["if", "pass", *keywords])
+    live.keyboard.type("y = 'here'\n")
+    assert "    pass\ny = 'here'\nfrom" in code(row).inner_text()
+    for _ in range(9):
+        live.keyboard.press("Control+z")
+    expect_marks(live, "k", keywords)
+    assert code(row).inner_text().rstrip() == (plain or "").rstrip()
+    colors = """pre => ["k", "s", "c"].map((name) => {
+      const sample = pre.appendChild(document.createElement("span"));
+      sample.className = name;
+      const one = getComputedStyle(sample).color;
+      sample.remove();
+      return one === getComputedStyle(pre, `::highlight(code-${name})`).color; })"""
+    assert code(row).evaluate(colors) == [True] * 3
+    live.keyboard.press("Escape")
+    expect(code(row).locator(".k")).to_have_text(keywords)
+    expect_marks(live, "k", [])
+
+
+def test_a_click_puts_the_caret_where_it_points(live: Page):
+    row = rows(live).nth(0)
+    box = code(row).bounding_box()
+    assert box
+    live.mouse.move(box["x"] + 100, box["y"] + 20)
+    live.mouse.down()
+    live.mouse.up()
+    live.keyboard.type("HERE")
+    lines = (code(row).text_content() or "").splitlines()
+    assert "HERE" in lines[0] and not lines[0].startswith("HERE")
+
+
 def test_drafts_survive_a_reload_and_a_changed_book(live: Page):
     code(rows(live).nth(1)).fill("# a draft\n\nx = '  two  '")
     live.locator(".live-try").nth(1).click()
@@ -362,7 +415,7 @@ def test_drafts_survive_a_reload_and_a_changed_book(live: Page):
     live.reload()
     row = rows(live).nth(1)
     assert code(row).inner_text().rstrip() == "# a draft\n\nx = '  two  '"
-    expect(code(row).locator(".c")).to_have_text("# a draft")  # with colors
+    expect_marks(live, "c", ["# a draft"])  # with colors
     expect(live.locator("#exercises li").nth(1).locator(".live-cell pre")).to_have_text(
         "1 + 1"
     )
