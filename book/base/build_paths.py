@@ -21,6 +21,7 @@ TYPST = BUILD / "typst"  # the document of each PDF
 PDF = BUILD / "pdf"
 SLIDES = BUILD / "slides"
 NOTEBOOKS = BUILD / "notebooks"
+NOTEBOOKS_STAMP = BUILD / "notebooks.stamp"
 LAB = BUILD / "lab"  # of JupyterLab: notebooks that readers may change, settings
 EXPORT = BUILD / "export"  # a folder for each machine
 PUBLISH = BUILD / "publish"

@@ -1,4 +1,4 @@
-"""The inputs of pages and PDFs, and whether the pages are fresh.
+"""The inputs of pages, notebooks and PDFs, and whether the pages are fresh.
 
 This module needs nothing of what builds them.
 """
@@ -6,7 +6,7 @@ This module needs nothing of what builds them.
 import configparser
 from pathlib import Path
 
-from book.base import build_paths
+from book.base import build_paths, remote
 from book.runner.freshness import Product, digest_of_files
 
 SOURCES = (
@@ -25,6 +25,25 @@ def digest_of_inputs(root: Path) -> str:
     return digest_of_files(root, *SOURCES, *TOOLS, *notebooks, *resources)
 
 
+def digest_of_pages(root: Path) -> str:
+    """Return that hash with what else the buttons of pages depend on."""
+    digest = digest_of_inputs(root)
+    has_notebooks = notebooks(root).is_fresh(digest)
+    more = [remote_repository(root), "notebooks" if has_notebooks else ""]
+    return " ".join([digest, *filter(None, more)])
+
+
+def remote_repository(root: Path) -> str:
+    """Return the repository on GitHub that holds the branch of notebooks, or ""."""
+    branch = _settings(root).get("publish", "branch", fallback="") or "notebooks"
+    return remote.repository(root, branch)
+
+
+def notebooks(root: Path) -> Product:
+    """Return the folder of all notebooks of a book."""
+    return Product(root / build_paths.NOTEBOOKS, root / build_paths.NOTEBOOKS_STAMP)
+
+
 def pages(root: Path) -> Product:
     """Return the index page of a book, which stands for all of its pages."""
     index = _settings(root).get("build", "index", fallback="index").removesuffix(".md")
@@ -35,7 +54,7 @@ def pages(root: Path) -> Product:
 def pages_are_fresh(root: Path) -> bool:
     """Return whether the pages of a book are those of today's inputs."""
     try:
-        return pages(root).is_fresh(digest_of_inputs(root))
+        return pages(root).is_fresh(digest_of_pages(root))
     except (configparser.Error, ValueError, NotImplementedError):
         return False  # The build reads the settings too and reports the mistake.
 

@@ -190,6 +190,8 @@ class LiveHandler(serve.Handler):
     def do_GET(self) -> None:
         if self.address in FILES:
             text = (FOLDER / Path(self.address).name).read_text("utf-8")
+            if self.address.endswith(".css"):
+                text += code.highlight_rules()
             self.send(FILES[self.address], text)
         elif self.address == "/.live/state":
             query = {k: v[0] for k, v in parse_qs(urlsplit(self.path).query).items()}

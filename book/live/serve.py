@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import CancelledError
 from functools import partial
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -179,8 +180,8 @@ class Server(ThreadingHTTPServer):
         super().__init__((listen, port), partial(handler, directory=str(site)))
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print the traceback of an error, unless the browser just left."""
-        if not isinstance(sys.exception(), ConnectionError):
+        """Print the traceback of an error, unless a browser or the server just left."""
+        if not isinstance(sys.exception(), (ConnectionError, CancelledError)):
             super().handle_error(request, client_address)
 
 

@@ -49,7 +49,9 @@ Value = TypeVar("Value")
 class CellRun:
     """The last run of a place on a page: a cell of the book, or one at an exercise.
 
-    `state` is queued, starting, running, done, error, died or stopped.
+    `state` is queued, starting, running, done, error, died or stopped. `kernel` counts
+    the kernels of the session, and `order` their runs: a page compares them with those
+    of the cells above. The place has had this code in all runs from `since` on.
     """
 
     place: str
@@ -59,6 +61,9 @@ class CellRun:
     state: str = "queued"
     note: str = ""
     version: int = 0
+    kernel: int = 0
+    order: int = 0
+    since: int = 0
 
 
 class LiveClient(LimitedClient):
@@ -122,6 +127,8 @@ class Session:
     # if it did not come to its end.
     ran: dict[str, str | None] = field(default_factory=dict)
     used: int = 0
+    kernels: int = 0
+    orders: int = 0
     queue: asyncio.Queue[CellRun] = field(default_factory=asyncio.Queue)
     client: LiveClient | None = None
     task: asyncio.Task[None] | None = None
@@ -149,13 +156,20 @@ class Session:
 
     def add(self, run: CellRun) -> None:
         """Run a cell after those that wait."""
+        before = self.runs.get(run.place)
         self.runs[run.place] = run
         self.ran.pop(run.place, None)
         self.ran[run.place] = run.source.source
         self.queue.put_nowait(run)
-        self.changed(run)
         if self.task is None or self.task.done():
+            self.kernels += 1
             self.task = asyncio.create_task(self._serve())
+        self.orders += 1
+        run.kernel, run.order = self.kernels, self.orders
+        run.since = run.order
+        if before and before.source.source == run.source.source:
+            run.since = before.since
+        self.changed(run)
 
     async def _serve(self) -> None:
         """Run what is in the queue, in a kernel that lives as long as this task."""
@@ -407,6 +421,9 @@ class Sessions:
             "tab": run.tab,
             "state": run.state,
             "note": run.note,
+            "kernel": run.kernel,
+            "order": run.order,
+            "since": run.since,
             "answer": answer,
             "html": _html(run),
         }

@@ -19,7 +19,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from book import merge
-from book.base import build_paths
+from book.base import build_paths, inputs
 from book.base.drawing import draw_png, shown_size
 from book.base.files import locked
 from book.base.progress import counted
@@ -92,6 +92,7 @@ def write(
     folder = book.root / build_paths.NOTEBOOKS
     lock = book.root / build_paths.NOTEBOOKS_LOCK
     with locked(lock, "another process is writing notebooks"):
+        digest = inputs.digest_of_inputs(book.root)
         edition = NotebookEdition(book, machine if outputs else None)
         files = _notebook_files(edition, chosen)
         if tabs or sections:
@@ -103,7 +104,8 @@ def write(
             archived |= archive.supporting_files(edition.book, edition.targets.numbers)
             name = addresses.archive(book)
             files[f"{name}.zip"] = archive.zip_files(archived, name)
-            archive.replace_files(folder, files | archived)
+            with inputs.notebooks(book.root).made_from(digest):
+                archive.replace_files(folder, files | archived)
     return folder
 
 

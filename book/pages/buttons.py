@@ -1,7 +1,8 @@
 """The buttons of each page, which open hosted notebooks or files to download.
 
-A page has only buttons whose target exists. `make` builds only pages, so their buttons
-open notebooks on the branch on GitHub; `make publish` adds files beside the pages.
+A page has only buttons whose target exists: notebooks on the branch on GitHub, and
+files beside the pages. `make` puts there what `make notebooks` has made, if that is up
+to date; `make publish` adds slides and PDFs.
 """
 
 from collections.abc import Collection, Iterator

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
+from book.base import inputs
 from book.runner.errors import BookError
 from book.text.book import Book
 
@@ -68,3 +69,9 @@ def load(book: Book) -> Hosting:
             raise BookError(f"'{value}' is not {kind}", WHERE)
     hosting = Hosting(**given)
     return replace(hosting, site=hosting.site.rstrip("/"))
+
+
+def with_remote(book: Book, settings: Hosting) -> Hosting:
+    """Return the settings; a clone knows the repository, unless config.ini names it."""
+    found = settings.repository or inputs.remote_repository(book.root)
+    return replace(settings, repository=found)

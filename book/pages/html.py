@@ -4,17 +4,19 @@ Articles and the data derived from them are cached, so a build writes only the a
 that have changed. The folder of the site is replaced as a whole.
 """
 
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from book import merge
 from book.base import build_paths, inputs
-from book.base.files import replace_folder
+from book.base.files import locked, replace_folder
 from book.base.progress import counted
 from book.facts.marked_numbers import published_measurements
 from book.library import package
 from book.pages import (
+    addresses,
     asked,
     buttons,
     hosting,
@@ -47,13 +49,32 @@ def build(book: Book) -> Path:
 
     Raises a `BookError` with a line for each mistake.
     """
-    pages, digest = inputs.pages(book.root), inputs.digest_of_inputs(book.root)
+    pages, digest = inputs.pages(book.root), inputs.digest_of_pages(book.root)
     if not pages.is_fresh(digest):
         with pages.made_from(digest) as notes:
             with replace_folder(book.root / build_paths.HTML) as new:
+                _link_notebooks(book, new)
                 written = write_site(book, new).values()
             notes += store.notes(state for each in written for state in each.states)
     return pages.path
+
+
+def _link_notebooks(book: Book, folder: Path) -> None:
+    """Put the notebooks that buttons offer beside the pages, if they are up to date.
+
+    `make notebooks` makes them. A page without them has no button that leads nowhere.
+    """
+    lock = book.root / build_paths.NOTEBOOKS_LOCK
+    with locked(lock, "another process is writing notebooks"):
+        made = inputs.notebooks(book.root)
+        if not made.is_fresh(inputs.digest_of_inputs(book.root)):
+            return
+        archive = made.path / f"{addresses.archive(book)}.zip"
+        for file in [archive, *made.path.glob(f"{addresses.SAGEMAKER}/**/*")]:
+            target = folder / "notebooks" / file.relative_to(made.path)
+            if file.is_file():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                os.link(file, target)
 
 
 # The site
@@ -65,7 +86,7 @@ def write_site(book: Book, folder: Path) -> dict[str, Written]:
     The pages have buttons for the notebooks, decks and PDFs that the folder holds.
     Returns what was written for each section.
     """
-    settings = hosting.load(book)
+    settings = hosting.with_remote(book, hosting.load(book))
     shown = buttons.for_book(book, settings, buttons.files_in(folder))
     titles = store.titles(book)
     machines = list(titles) or ["cpu"]

@@ -88,6 +88,12 @@ def rules() -> str:
     return "".join(f".highlight .{name} {{ {d} }}\n" for name, d in shown.items())
 
 
+def highlight_rules() -> str:
+    """Return the CSS for tokens that a script marks in plain text, by their class."""
+    shown = {name: _declarations(token) for token, name in CLASSES.items()}
+    return "".join(f"pre::highlight(code-{n}) {{ {d} }}\n" for n, d in shown.items())
+
+
 def _declarations(token: _TokenType) -> str:
     """Return the CSS declarations for a token; empty if it looks like plain text."""
     while token not in STYLES and token.parent:

@@ -16,6 +16,7 @@
 const BATCH = 40; // ms of work in one measurement
 const SAMPLES = 5;
 const SLOWEST = 2000; // ms for one round, above which an experiment gives up
+const PATIENCE = 10_000; // ms, after which a GPU that has not finished is given up
 const LATE = 20; // ms after which an idle queue answers late, as in Firefox
 const DISAGREE = 1.5; // the ratio of the two clocks that is not believed
 const SOFTWARE = /swiftshader|llvmpipe|lavapipe|warp\b|basic render|software/i;
@@ -28,8 +29,27 @@ const NO_ADAPTER =
   "The browser has WebGPU, but offers no GPU: there may be none, or its driver may be " +
   "blocked. The page chrome://gpu or about:support says why.";
 
+const UNFINISHED =
+  `The GPU has not finished after ${PATIENCE / 1000} s, so the page has given this run up. ` +
+  "Your text is kept: make the work shorter, and try again.";
+const SILENT =
+  "The GPU does not answer: it may still be busy with a run that the page has given up. " +
+  "Load the page again; your text is kept.";
+
 const now = () => performance.now();
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Wait for a promise, but not after the reader has pressed Stop, and not for ever. */
+const limited = (promise, message, signal) =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(message)), PATIENCE);
+    const stop = () => reject(signal.reason);
+    signal.addEventListener("abort", stop);
+    promise.then(resolve, reject).finally(() => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", stop);
+    });
+  });
 
 /** @type {Promise<GPUDevice> | null} */
 let shared = null;
@@ -45,10 +65,44 @@ const request = async () => {
   const device = await adapter.requestDevice({
     requiredFeatures: WANTED.filter((name) => adapter.features.has(name)),
   });
-  device.lost.then(() => {
-    shared = null; // the next experiment asks for another
-  });
+  device.lost.then(() => forget(device));
   return device;
+};
+
+let last = /** @type {GPUDevice | null} */ (null);
+
+/** Let the next experiment ask for another device. */
+const forget = (device) => {
+  if (last === device) shared = last = null;
+};
+
+/** Give up a device whose work has no end. */
+const giveUp = (device) => {
+  forget(device);
+  device.destroy();
+};
+
+/** Ask for a device, unless the page has one or has asked already. */
+const own = async (signal) => {
+  shared ??= request().catch((error) => {
+    shared = null;
+    throw error;
+  });
+  last = await limited(shared, SILENT, signal);
+  return last;
+};
+
+/** Return the device of the page when it has nothing to do, or else a new one. */
+const idle = async (signal) => {
+  const device = await own(signal);
+  try {
+    await limited(device.queue.onSubmittedWorkDone(), UNFINISHED, signal);
+    return device;
+  } catch {
+    signal.throwIfAborted();
+    giveUp(device);
+    return own(signal);
+  }
 };
 
 /** Return what is known of the adapter: its name, and whether it is a program. */
@@ -110,12 +164,17 @@ class Lab {
   /** Wait for a promise of the device, which Firefox keeps late. */
   async wait(promise) {
     let over = false;
-    const end = promise.finally(() => (over = true));
-    while (this.isLate && !over) {
-      this.device.queue.submit([]);
-      await Promise.race([pause(2), end]);
+    const end = limited(promise, UNFINISHED, this.signal).finally(() => (over = true));
+    try {
+      while (this.isLate && !over) {
+        this.device.queue.submit([]);
+        await Promise.race([pause(2), end]);
+      }
+      await end;
+    } catch (error) {
+      if (error.message === UNFINISHED) giveUp(this.device);
+      throw error;
     }
-    await end;
     this.check();
   }
 
@@ -295,11 +354,7 @@ const compileError = (errors) =>
  * aborts; its memory is given back in any case.
  */
 export const open = async (signal, experiment) => {
-  shared ??= request().catch((error) => {
-    shared = null;
-    throw error;
-  });
-  const lab = new Lab(await shared, signal);
+  const lab = new Lab(await idle(signal), signal);
   try {
     await lab.listen();
     return await experiment(lab);

@@ -313,6 +313,16 @@ const showCard = (row, spec, state) => {
     : "This is not the card that you have chosen for all figures.";
 };
 
+const FONT = 16; // px, the font size in which a drawing is designed
+const NARROWEST = 302; // units in which a drawing has room for all of its text
+
+/** Return the width of a drawing that has so many pixels, in its own units. With a larger
+ * font of the browser, each unit is larger, and the text in the drawing with it. */
+export const unitsIn = (pixels) => {
+  const font = parseFloat(getComputedStyle(document.documentElement).fontSize);
+  return Math.max(NARROWEST, Math.floor((pixels * FONT) / Math.max(FONT, font)));
+};
+
 /** Call `tell` with the width of an element, now and when it changes. */
 const onWidth = (element, tell) => {
   let last = element.clientWidth;
@@ -352,7 +362,8 @@ const play = (ms, frame) => {
 const draggable = (drawing, { drag, controls }, now, change) => {
   const distance = ({ clientX, clientY }, state) => {
     const box = drawing.getBoundingClientRect();
-    const [x, y] = drag.point(state, drawing.clientWidth);
+    const units = unitsIn(drawing.clientWidth);
+    const [x, y] = drag.point(state, units).map((each) => (each * drawing.clientWidth) / units);
     return Math.hypot(clientX - box.left - x, clientY - box.top - y);
   };
   const follow = (event) => {
@@ -412,7 +423,7 @@ const explorable = (figure, described) => {
   let stop = () => {};
   const paint = (motion) => {
     if (!width) return;
-    const drawn = spec.draw(state, width, motion, last);
+    const drawn = spec.draw(state, unitsIn(width), motion, last);
     view.drawing.innerHTML = drawn.replace(ids, `$1${spec.name}-`);
   };
   const become = (next, ms = 0) => {

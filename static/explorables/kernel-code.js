@@ -8,7 +8,7 @@ export const GROUP = 256; // threads of a workgroup
 export const MOST = 2 ** 18 + 2 ** 14; // recorded accesses: 256 by each of 1024 threads, and some
 export const FUEL = 2 ** 14; // rounds of all loops of a thread, in a build with records
 const ROUNDS = 2 ** 30; // of all loops of all threads, in a timed one
-const HELPER = 2 ** 11; // rounds of one loop outside of `kernel`, see `guarded`
+const HELPER = 2 ** 11; // rounds of one loop `apart` outside of `kernel`, see `guarded`
 
 // Characters that WGSL takes for spaces, although patterns here do not.
 const BLANKS = /[\u0085\u200e\u200f]/g;
@@ -109,29 +109,59 @@ const withTexts = (code, texts) => {
   return out + code.slice(from);
 };
 
+const BARRIER = /\b(?:workgroup|storage)Barrier\b/;
+
+/** Return whether a part of the code has a barrier, or calls a function that has one. */
+const waits = (code) => {
+  const functions = bodies(code, /\bfn\s+(\w+)/g).map(({ at, end, name }) => ({
+    name,
+    text: code.slice(at, end),
+  }));
+  const found = new Set();
+  const waiting = (text) =>
+    BARRIER.test(text) ||
+    [...text.matchAll(/(\w+)\s*\(/g)].some(([, called]) => found.has(called));
+  for (let size = -1; size < found.size; ) {
+    size = found.size;
+    for (const { name, text } of functions) if (waiting(text)) found.add(name);
+  }
+  return waiting;
+};
+
 /**
  * Return code whose loops end after some rounds. All loops of a thread share a counter.
  * But the language takes it that this one differs from thread to thread, so it forbids
- * barriers in such a loop. With `apart`, each loop has a counter in its function, which
- * is the same in all threads if the loop's own condition is.
+ * barriers in such a loop. A loop that is `apart` has a counter in its function, which is
+ * the same in all threads if the loop's own condition is. Those are "none" of the loops,
+ * those with "barriers", or "all": also one without may decide how often another one waits.
+ * In a build with records, loops with barriers share a counter of the workgroup instead,
+ * at the cost of a barrier each round.
  */
-export const guarded = (code, apart = false) => {
+export const guarded = (code, apart = "none", recorded = false) => {
   const loops = bodies(code, /\b(?:for|while|loop)\b/g);
-  if (!apart) {
-    const guard = " if (spent_ > fuel_) { cut_(); break; } spent_ += 1u;";
-    return withTexts(
-      code,
-      loops.map(({ at }) => [at, guard]),
-    );
+  const waiting = waits(code);
+  const kinds = new Map();
+  for (const loop of loops) {
+    const isWaiting = apart !== "none" && waiting(code.slice(loop.at, loop.end));
+    const other = isWaiting || apart === "all" ? "apart" : "shared";
+    kinds.set(loop, isWaiting && recorded ? "workgroup" : other);
   }
-  const texts = [];
+  const guard = (counter, most, count) => ` if (${counter} > ${most}) { cut_(); break; } ${count}`;
+  const shared = {
+    shared: guard("spent_", "fuel_", "spent_ += 1u;"),
+    workgroup: guard("workgroupUniformLoad(&rounds_)", "fuel_", "if (first_) { rounds_ += 1u; }"),
+  };
+  const texts = loops.flatMap((loop) => {
+    const text = shared[kinds.get(loop)];
+    return text ? [[loop.at, text]] : [];
+  });
   for (const { at, end, name } of bodies(code, /\bfn\s+(\w+)/g)) {
-    const inside = loops.filter((loop) => loop.at > at && loop.at < end);
     const most = name === "kernel" ? "fuel_" : `${HELPER}u`;
-    inside.forEach((loop, i) => {
-      const guard = ` if (c${i}_ > ${most}) { cut_(); break; } c${i}_ += 1u;`;
-      texts.push([at, ` var c${i}_ = 0u;`], [loop.at, guard]);
-    });
+    loops
+      .filter((loop) => loop.at > at && loop.at < end && kinds.get(loop) === "apart")
+      .forEach((loop, i) => {
+        texts.push([at, ` var c${i}_ = 0u;`], [loop.at, guard(`c${i}_`, most, `c${i}_ += 1u;`)]);
+      });
   }
   return withTexts(code, texts);
 };
@@ -148,6 +178,7 @@ const head = (task, size, recorded) => {
   const parts = [
     `const N = ${size}u; const fuel_ = ${recorded ? FUEL : share}u;`,
     "var<private> tid_: u32; var<private> spent_: u32; var<private> at_: u32;",
+    "var<workgroup> rounds_: u32; var<private> first_: bool;",
     // The barriers that a thread has passed, of the two kinds.
     "var<private> shared_: u32; var<private> stored_: u32;",
     "struct Records_ { count_: atomic<u32>, cut_: atomic<u32>, all_: array<vec4u> }",
@@ -190,7 +221,7 @@ const foot = (task) => {
     @compute @workgroup_size(${GROUP})
     fn main_(@builtin(global_invocation_id) g_: vec3u,
              @builtin(local_invocation_id) l_: vec3u, @builtin(workgroup_id) w_: vec3u) {
-      tid_ = g_.x;
+      tid_ = g_.x; first_ = l_.x == 0u;
       if (tid_ == 0xffffffffu) {
         ${used.join(" ")} let r_ = atomicLoad(&records_.cut_);
       }
@@ -204,7 +235,7 @@ const counted = (name, counter) => [
 ];
 
 /** Return a whole program with the reader's code. */
-export const program = (task, code, size, { recorded, apart = false }) => {
+export const program = (task, code, size, { recorded, apart }) => {
   let text = withoutComments(code);
   if (recorded)
     for (const [pattern, put] of [
@@ -212,7 +243,7 @@ export const program = (task, code, size, { recorded, apart = false }) => {
       counted("storageBarrier", "stored_"),
     ])
       text = text.replace(pattern, put);
-  return `${head(task, size, recorded)} ${guarded(text, apart)}${foot(task)}`;
+  return `${head(task, size, recorded)} ${guarded(text, apart, recorded)}${foot(task)}`;
 };
 
 const SIGNATURE = "fn kernel(i: u32, l: u32, w: u32)";

@@ -3,7 +3,7 @@
  */
 import { plural } from "./arithmetic.js";
 import { each, label, path, chart } from "./chart.js";
-import { make } from "./explorable.js";
+import { make, unitsIn } from "./explorable.js";
 import { WARP, SECTOR, counter, reader } from "./kernel-judge.js";
 import { sectorRows } from "./warp-drawing.js";
 
@@ -113,7 +113,7 @@ export const recordOf = (task, { size, records, warps, first }) => {
       : "none";
     const said = accesses.length ? words(accessOf(accesses)) : "No access.";
     drawing.setAttribute("aria-label", `Warp ${number}. ${said}`);
-    drawing.innerHTML = draw(name, number, accesses, drawing.clientWidth || 640);
+    drawing.innerHTML = draw(name, number, accesses, unitsIn(drawing.clientWidth || 640));
   };
   // It begins with the first step that is out of bounds, if there is one.
   const choose = () => {

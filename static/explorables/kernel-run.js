@@ -71,16 +71,17 @@ const compare = async (lab, task, { size, input, arrays, result }) => {
   return wrong;
 };
 
-/** Compile a kernel; the loops of one with barriers have counters of their own. */
+/** Compile a kernel; of its loops, as few as possible have counters of their own. */
 const compile = async (lab, task, code, size, recorded, arrays) => {
   const build = (apart) =>
     lab.kernel(program(task, code, size, { recorded, apart }), arrays, "main_");
-  try {
-    return await build(false);
-  } catch (error) {
-    if (!/uniform/.test(error.message)) throw error;
-    return build(true);
-  }
+  for (const apart of ["none", "barriers"])
+    try {
+      return await build(apart);
+    } catch (error) {
+      if (!/uniform/.test(error.message)) throw error;
+    }
+  return build("all");
 };
 
 const groups = (task, size) => Math.ceil(task.threads(size) / GROUP);

@@ -17,7 +17,7 @@ import { round } from "./arithmetic.js";
 import { canvas, chart } from "./chart.js";
 import { runner } from "./device.js";
 import { experiments } from "./experiments.js";
-import { make, button, folded, cells, tableBox } from "./explorable.js";
+import { make, button, folded, cells, tableBox, unitsIn } from "./explorable.js";
 
 const LESS =
   "A web page reaches less than a framework on the same GPU: it has no tensor cores, and " +
@@ -83,7 +83,7 @@ const show = (panel, experiment, predicted, finding, lab, become) => {
     parts.unshift(paragraph("found", compare(predicted, finding.value, experiment.unit)));
   if (finding.chart) {
     const drawing = make("div", { class: "drawing", role: "img", "aria-label": finding.text });
-    drawing.innerHTML = drawingOf(finding.chart, panel.clientWidth || 640);
+    drawing.innerHTML = drawingOf(finding.chart, unitsIn(panel.clientWidth || 640));
     parts.push(drawing);
   }
   if (finding.table) parts.push(numbers(finding.table));

@@ -46,7 +46,7 @@ const TOP = 44;
 
 const frameOf = (width) => {
   const left = width < 480 ? 78 : 190;
-  return { left, x: logarithmic([LEAST, MOST], [left, width - 18]) };
+  return { left, x: logarithmic([LEAST, MOST], [left, width - 22]) };
 };
 
 const clamp = (ratio) => Math.min(MOST, Math.max(LEAST, ratio));

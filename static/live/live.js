@@ -3,7 +3,8 @@
 // A cell runs in a kernel of its section and framework. The page sends the code that it
 // shows, of the cell and of those above it, and the server runs what the kernel has not run
 // in this form. The output appears in the switch of machines, under "This machine", beside
-// the recorded one; an output of other code than the shown one is marked.
+// the recorded one. An output of other code than the shown one is marked, and so is one from
+// before a change of the cells above.
 
 (() => {
   const script = /** @type {HTMLScriptElement} */ (document.currentScript);
@@ -11,7 +12,14 @@
   const root = document.documentElement;
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const LIVE = "live";
+  const PAUSE = 100; // ms between keys, after which code that is edited is colored
+  const NEWS = 2000; // ms after which the page asks whether another one has run something
   const working = ["queued", "starting", "running"];
+  const changes = {
+    changed: "Cells above have changed",
+    again: "Cells above have run again",
+    missing: "Cells above have not run",
+  };
   const words = {
     queued: "Waits for other cells",
     starting: "Starts a kernel",
@@ -93,6 +101,47 @@
   // The last run of each place, by framework and place.
   const runs = {};
 
+  // The colors of code that the reader edits are marks on plain text, which leave the caret
+  // where it is. A browser without such marks colors code when the reader leaves it.
+  const canMark = Boolean(window.Highlight && CSS.highlights);
+
+  function marksOf(name) {
+    if (!CSS.highlights.has(name)) CSS.highlights.set(name, new Highlight());
+    return CSS.highlights.get(name);
+  }
+
+  // Returns the colored parts of a code's HTML: [first character, end, class].
+  function partsOf(html) {
+    const parts = [];
+    let at = 0;
+    const { body } = new DOMParser().parseFromString(`<pre>\n${html}</pre>`, "text/html");
+    for (const node of body.firstChild.childNodes) {
+      const end = at + node.textContent.length;
+      if (node instanceof HTMLElement) parts.push([at, end, node.className]);
+      at = end;
+    }
+    return parts;
+  }
+
+  // Returns the text nodes of code and where they begin. A line may end in an element.
+  function textsOf(code) {
+    const walker = document.createTreeWalker(code);
+    const texts = [];
+    for (let at = 0; walker.nextNode(); ) {
+      const node = walker.currentNode;
+      if (node instanceof Text) texts.push({ node, start: at, end: at + node.length });
+      at += node instanceof Text ? node.length : Number(node.nodeName === "BR");
+    }
+    return texts;
+  }
+
+  // Returns the place of a character in code, which at a border is `atEnd` of a text or not.
+  /** @type {(texts: any[], at: number, atEnd: boolean) => [Node, number]} */
+  function placeIn(texts, at, atEnd) {
+    const found = texts.find(({ end }) => (atEnd ? at <= end : at < end)) ?? texts.at(-1);
+    return [found.node, Math.max(0, Math.min(at - found.start, found.node.length))];
+  }
+
   // A cell on the page: its code, its row of buttons, and its output in each framework.
   //
   // `places` has its name on the server for each framework. `shown` is its code in the book,
@@ -100,6 +149,7 @@
   class Cell {
     /** @type {HTMLElement | undefined} */
     panel;
+    marks = [];
 
     constructor(code, places, head, row) {
       this.code = code;
@@ -115,6 +165,8 @@
       this.prepareEditor();
       this.status = element("span", "live-status");
       this.status.setAttribute("role", "status");
+      // No live region: an edit may change the notes of many cells.
+      this.note = element("span", "live-note");
       this.stop = button("Interrupt", () => this.order("interrupt"), "Interrupt this cell");
       this.again = button("Restart", () => this.order("restart"), "End the kernel of this section");
       this.reset = button("Reset", () => this.restore(), "Bring the book's code back");
@@ -122,14 +174,18 @@
         button("Run", () => this.run(false), "Run this cell (Shift+Enter)"),
         button("Run to here", () => this.run(true), "Run all down to this cell, from the first that has changed or has not run"),
       ];
-      this.row.append(...this.starts, this.stop, this.again, this.reset, this.status);
+      this.starts[1].className = "live-to-here";
+      this.row.append(...this.starts, this.stop, this.again, this.reset, this.status, this.note);
     }
 
     prepareEditor() {
       const { code } = this;
       code.addEventListener("keydown", (event) => this.press(event));
       // biome-ignore lint/performance/useDomNodeTextContent: a browser may put lines into elements
-      code.addEventListener("input", () => this.edit(code.innerText.trimEnd()));
+      code.addEventListener("input", () => this.type(code.innerText.trimEnd()));
+      code.addEventListener("pointerenter", ({ buttons }) => buttons || this.flatten());
+      code.addEventListener("pointerleave", () => this.color());
+      code.addEventListener("focus", () => this.flatten());
       code.addEventListener("blur", () => this.color());
       code.spellcheck = false;
       code.contentEditable = "true"; // for browsers that do not know the next value
@@ -170,11 +226,18 @@
       }
     }
 
+    type(text) {
+      this.edit(text);
+      clearTimeout(this.pause);
+      if (canMark) this.pause = setTimeout(() => this.color(), PAUSE);
+    }
+
     // Takes over code that was made from that of the `book`.
     edit(text, book = this.book) {
       Object.assign(this, { text, book });
       keepDraft(this.id, this.source === this.shown ? undefined : { text, book });
       update(this);
+      noteChanges();
     }
 
     restore() {
@@ -182,18 +245,52 @@
       this.color();
     }
 
-    // Shows the code in colors, unless the reader is at it.
+    // Prepares the book's code for an edit: as one text, with marks in the place of elements.
+    // A caret that is in the code stays where it is.
+    flatten() {
+      const { code } = this;
+      const { anchorNode, anchorOffset, isCollapsed } = getSelection();
+      const isInside = code.contains(anchorNode);
+      const isReady = this.source !== this.shown || !code.childElementCount;
+      if (!canMark || isReady || (isInside && !isCollapsed)) return;
+      const before = new Range();
+      before.setStart(code, 0);
+      if (isInside) before.setEnd(anchorNode, anchorOffset);
+      const at = before.toString().length;
+      code.textContent = this.text;
+      this.mark(partsOf(this.colored));
+      if (code === document.activeElement) getSelection().collapse(...placeIn(textsOf(code), at, true));
+    }
+
+    // Marks parts of the text in colors; the marks move along in an edit.
+    mark(parts) {
+      for (const [name, range] of this.marks) marksOf(name).delete(range);
+      const texts = textsOf(this.code);
+      this.marks = parts.map(([from, to, name]) => {
+        const range = new Range();
+        range.setStart(...placeIn(texts, from, false));
+        range.setEnd(...placeIn(texts, to, true));
+        marksOf(`code-${name}`).add(range);
+        return [`code-${name}`, range];
+      });
+    }
+
+    // Shows the code in colors.
     async color() {
-      const { text } = this;
-      if (this.code === document.activeElement) return;
-      let html = this.colored;
-      if (this.source !== this.shown) {
-        this.code.textContent = text;
-        const answer = await send("highlight", { code: text }).catch(() => null);
-        html = answer?.html;
+      const { text, code } = this;
+      const isActive = code === document.activeElement;
+      if (isActive && !canMark) return;
+      if (this.source === this.shown && !isActive) {
+        if (code.contains(getSelection().anchorNode) && !getSelection().isCollapsed) return;
+        this.mark([]);
+        if (code.innerHTML !== this.colored) code.innerHTML = this.colored;
+        return;
       }
-      if (html === undefined || text !== this.text || this.code === document.activeElement) return;
-      this.code.innerHTML = html;
+      if (!isActive && code.textContent !== text) code.textContent = text;
+      const answer = await send("highlight", { code: text }).catch(() => null);
+      if (!answer || text !== this.text) return;
+      if (canMark) this.mark(partsOf(answer.html));
+      else if (code !== document.activeElement) code.innerHTML = answer.html;
     }
 
     // Returns this cell below those on which it depends: those of the section, and of its
@@ -203,6 +300,35 @@
       const isAbove = (cell) => cell.isOfSection || (solution && cell.code.closest(".solution") === solution);
       const above = cells.slice(0, cells.indexOf(this)).filter((cell) => cell.places[tab] && isAbove(cell));
       return [...above, this];
+    }
+
+    // Returns what has happened to the cells above since this one ran: a key of `changes`,
+    // or "". A cell is up to date if those above ran before it, one after another, in the
+    // form that the page shows. Elsewhere than in the section, a cell runs without them.
+    get change() {
+      const { last, tab } = this;
+      if (!["done", "error"].includes(last?.state) || last.code.trimEnd() !== this.source) return "";
+      let [order, since] = [0, 0];
+      for (const { last: run, source } of this.withThoseAbove(tab)) {
+        if (!run || run.state === "stopped" || run.kernel < last.kernel) {
+          if (this.isOfSection) return "missing";
+          continue;
+        }
+        if (run.code.trimEnd() !== source) return "changed";
+        if (run.order < order) return run.order < since ? "changed" : "again";
+        [order, since] = [run.order, Math.max(since, run.since)];
+      }
+      return "";
+    }
+
+    // Marks an output that the cells above would no longer give.
+    noteChange() {
+      const { change } = this;
+      this.row.toggleAttribute("data-stale", change !== "");
+      const text = change && `${changes[change]}: “Run to here” runs them and this cell`;
+      if (this.note.textContent === text) return;
+      this.note.textContent = text;
+      this.drawStatus();
     }
 
     async run(toHere) {
@@ -238,23 +364,29 @@
       this.stop.hidden = !working.includes(state);
       this.again.hidden = !["starting", "running", "error", "died"].includes(state);
       this.reset.hidden = !isEdited;
-      const parts = [this.describe(isEdited, isOther), isHere ? this.problem : otherTab(tab)];
-      const text = parts.filter(Boolean).join(". ");
-      // Screen readers say what is set, also if it has not changed.
-      if (this.status.textContent !== text) this.status.textContent = text;
+      this.drawStatus();
       const focused = /** @type {HTMLElement} */ (document.activeElement);
       if (focused.hidden && this.row.contains(focused)) this.starts[0].focus();
       return this.drawOutput();
     }
 
-    describe(isEdited, isOther) {
+    drawStatus() {
+      const { tab } = this;
+      const parts = [this.describe(), tabs.includes(tab) ? this.problem : otherTab(tab)];
+      const text = parts.filter(Boolean).join(". ");
+      // Screen readers say what is set, also if it has not changed.
+      if (this.status.textContent !== text) this.status.textContent = text;
+    }
+
+    describe() {
       const { last } = this;
+      const [isEdited, isOther, isStale] = ["edited", "other", "stale"].map((key) => key in this.row.dataset);
       const parts = [];
       if (isOther) {
         parts.push("Changed, not run");
         if (working.includes(last?.state)) parts.push("other code runs here");
         else if (last?.html || this.recorded().length) parts.push("the output below is that of other code");
-      } else if (last) parts.push(words[last.state], last.note);
+      } else if (last && !isStale) parts.push(words[last.state], last.note);
       if (isEdited && this.book !== this.shown)
         parts.push("the book's code has changed since you edited this; Reset shows it");
       return parts.filter(Boolean).join(": ");
@@ -453,6 +585,8 @@
       if (cell.places[run.tab] === run.place && cell.tab === run.tab) bookChange(cell.row, () => update(cell));
   }
 
+  const noteChanges = () => cells.forEach((cell) => cell.noteChange());
+
   // Asks for news, as long as something runs. The server answers when there is some.
   async function ask() {
     wanted += 1;
@@ -466,6 +600,7 @@
         const news = await answer.json();
         version = news.version;
         news.runs.forEach(show);
+        noteChanges();
         // An order that was given in the meantime may not be in this answer.
         if (!news.busy) seen = now;
       }
@@ -512,8 +647,11 @@
   prepareExercises();
   document.addEventListener("book:added", ({ detail }) => prepare(detail));
   document.addEventListener("book:choice", ({ detail }) => {
-    if (detail.axis !== "machine") cells.forEach(update);
+    if (detail.axis === "machine") return;
+    cells.forEach(update);
+    noteChanges();
   });
-  addEventListener("focus", ask); // another page may have run something
+  setInterval(() => document.hidden || ask(), NEWS);
+  addEventListener("focus", ask);
   ask();
 })();

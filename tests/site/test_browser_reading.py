@@ -54,8 +54,12 @@ def test_80_characters_of_code_fit_into_a_column_wider_than_the_text(
     assert overflow == 0 and more > 60
 
 
-def test_88_characters_of_code_fit_on_a_tablet(open_http_page: Visitor):
-    page = open_http_page(SECTION, viewport={"width": 768, "height": 1024})
+@pytest.mark.parametrize("touch", [{}, {"is_mobile": True, "has_touch": True}])
+def test_88_characters_of_code_fit_on_a_tablet(
+    open_http_page: Visitor, touch: dict[str, bool]
+):
+    page = open_http_page(SECTION, viewport={"width": 768, "height": 1024}, **touch)
+    wait_for_copy_buttons(page)
     question = WIDTHS_OF_LINES.replace("80", "88")
     assert page.evaluate(question, f"{CODE} pre")[0] == 0
 
@@ -86,14 +90,22 @@ def test_in_forced_colors_headings_look_like_text_and_code_has_an_edge(
 
 # Copying
 
+# Below the last line of a box.
+ROOM = """() => [...document.querySelectorAll(".highlight:has(.copy)")]
+  .filter((box) => box.checkVisibility())
+  .map((box) => box.getBoundingClientRect().height -
+    box.querySelector("pre").getBoundingClientRect().height)"""
 COVERED = """() => [...document.querySelectorAll(".highlight:has(.copy)")]
   .filter((box) => box.checkVisibility())
   .map((box) => {
     const button = box.querySelector(".copy").getBoundingClientRect();
+    const pre = box.querySelector("pre");
     const range = document.createRange();
-    range.selectNodeContents(box.querySelector("pre"));
+    range.selectNodeContents(pre);
+    const end = pre.getBoundingClientRect().right; // of what is seen of long lines
     return [...range.getClientRects()].some((line) => line.bottom > button.top + 1 &&
-      line.top < button.bottom - 1 && line.right > button.left && line.width > 0);
+      line.top < button.bottom - 1 && line.width > 0 &&
+      Math.min(line.right, end) > button.left + 1);
   })"""
 
 
@@ -103,6 +115,7 @@ def test_on_a_phone_no_button_covers_code(open_http_page: Visitor, path: str):
     wait_for_copy_buttons(page)
     covered = page.evaluate(COVERED)
     assert len(covered) > 3 and not any(covered)
+    assert max(page.evaluate(ROOM)) < 10  # less than a line
 
 
 def test_each_copy_button_has_a_name_of_its_own(open_http_page: Visitor):

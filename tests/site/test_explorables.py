@@ -1,10 +1,11 @@
 """The interactive figures on a page; `tests/static` has the tests of their scripts."""
 
 import re
+from math import hypot
 
 import pytest
 from figures import NAMES, result, settle
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 
 def test_sources_are_links(opened: Page) -> None:
@@ -164,3 +165,63 @@ def test_ids_are_unique_and_everything_has_a_name(opened: Page) -> None:
         assert len(drawing.get_attribute("aria-label") or "") > 40
     own = "Object.keys(window).filter((key) => key.startsWith('book')).sort()"
     assert opened.evaluate(own) == ["bookExplorables", "bookModules"]
+
+
+# Returns the size of the smallest text of a drawing, and the texts that leave it.
+TEXTS = """(svg) => {
+  const box = svg.getBoundingClientRect();
+  const zoom = box.width / svg.viewBox.baseVal.width;
+  const texts = [...svg.querySelectorAll("text")].filter((each) => each.textContent);
+  const cut = texts.filter((each) => {
+    const { left, right, top, bottom } = each.getBoundingClientRect();
+    return left < box.left - 1 || right > box.right + 1 || top < box.top - 3
+      || bottom > box.bottom + 3;
+  });
+  const sizes = texts.map((each) => zoom * parseFloat(getComputedStyle(each).fontSize));
+  return [Math.min(...sizes), cut.map((each) => each.textContent)];
+}"""
+
+
+@pytest.mark.parametrize("width", [375, 900, 1400])
+def test_text_in_drawings_grows_with_the_font_of_the_browser(
+    page: Page, harness: str, width: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(harness)
+    smallest: dict[int, dict[str, float]] = {}
+    for font in (16, 32):
+        page.evaluate(f"document.documentElement.style.fontSize = '{font}px'")
+        page.evaluate("new Promise((done) => setTimeout(done, 500))")
+        found = {
+            name: page.locator(f"#fig-{name} .drawing > svg").first.evaluate(TEXTS)
+            for name in NAMES
+            if page.locator(f"#fig-{name} .drawing > svg").count()
+        }
+        assert {name: cut for name, (_, cut) in found.items() if cut} == {}, font
+        smallest[font] = {name: size for name, (size, _) in found.items()}
+    assert len(smallest[16]) > 12
+    for name, size in smallest[32].items():
+        # On a phone, there is less room than such a font needs.
+        assert size > (11 if width == 375 else 1.8 * smallest[16][name]), name
+
+
+def test_a_point_is_dragged_where_it_is_seen(page: Page, harness: str) -> None:
+    page.goto(harness)
+    page.evaluate("document.documentElement.style.fontSize = '32px'")
+    drawing = page.locator("#fig-roofline .draggable")
+    drawing.scroll_into_view_if_needed()
+    page.wait_for_timeout(500)
+    x, y = center(drawing)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 250, y - 250, steps=4)
+    page.mouse.up()
+    (right, top), (near, far) = (x + 250, y - 250), center(drawing)
+    assert hypot(near - right, far - top) < hypot(250, 250) - 50
+
+
+def center(drawing: Locator) -> tuple[float, float]:
+    """Return the middle of the point that can be dragged."""
+    box = drawing.locator(".ring").first.bounding_box()
+    assert box
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2

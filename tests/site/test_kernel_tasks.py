@@ -239,6 +239,65 @@ CROWDED = {
 }
 
 
+# Loops in functions that call each other, and wait for other threads.
+HELPERS = {
+    "a barrier in the outer loop": """
+      fn inner(i: u32) -> f32 { var s = 0.0;
+        for (var k = 0u; k < 2000u; k++) { s += load_a(i % N); } return s; }
+      fn outer(i: u32) -> f32 { var s = 0.0;
+        for (var k = 0u; k < 2000u; k++) { workgroupBarrier(); s += inner(i); }
+        return s; }""",
+    "a barrier in each loop": """
+      fn inner(i: u32) { for (var k = 0u; k < 2000u; k++) { workgroupBarrier(); } }
+      fn outer(i: u32) -> f32 { for (var r = 0u; r < 2000u; r++) {
+        for (var k = 0u; k < 2000u; k++) { inner(i); } } return 1.0; }""",
+}
+
+
+@pytest.mark.parametrize("name", HELPERS)
+def test_helpers_that_do_not_end_are_stopped(page: Page, name: str):
+    figure = task(page, "sum")
+    code = f"{HELPERS[name]} {HEAD} let s = outer(i); if (i < N) {{ store_out(w, s); }}"
+    assert "A loop was stopped after 16384 rounds" in check(figure, f"{code} }}")
+    solve(figure)
+    assert "The result is right" in check(figure)
+
+
+HANGING = """() => {
+  const never = new Promise(() => {});
+  for (const [type, name] of [[GPUQueue, "onSubmittedWorkDone"],
+    [GPUBuffer, "mapAsync"], [GPU, "requestAdapter"]]) {
+    const real = type.prototype[name];
+    type.prototype[name] = function (...given) {
+      return window.hanging?.includes(name) ? never : real.apply(this, given); };
+  } }"""
+
+
+def test_a_gpu_that_does_not_finish_is_given_up(engine: Browser, site: Path):
+    with quiet(engine.new_page()) as page:
+        page.add_init_script(f"({HANGING})()")
+        page.goto((site / PAGE).as_uri())
+        figure = task(page, "sum")
+        solve(figure)
+        mine = editor(figure).input_value()
+        page.evaluate("window.hanging = ['mapAsync']")
+        press(figure, "Check")
+        page.wait_for_timeout(500)
+        press(figure, "Stop")
+        assert "You pressed Stop" in done(figure, 2000)
+        assert "not finished after 10 s" in check(figure)
+        assert editor(figure).input_value() == mine
+        page.evaluate("window.hanging = []")
+        assert "The result is right" in check(figure)
+        # What was stopped has no end: the next run asks for another GPU.
+        page.evaluate("window.hanging = ['onSubmittedWorkDone', 'requestAdapter']")
+        assert "Load the page again; your text is kept." in check(figure)
+        page.evaluate("window.hanging = []")
+        page.reload()
+        assert "The result is right" in check(task(page, "sum"))
+        page.close()
+
+
 def longest_task(engine: Browser, page: Page, run: Callable[[], object]) -> float:
     """Return the processor time of the longest task of the page's thread, in ms."""
     engine.start_tracing(page=page, categories=["toplevel"])

@@ -14,7 +14,14 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from browsing import Violations, free_port, probe, quiet
+from browsing import (
+    TOUCH_SCREEN,
+    Violations,
+    free_port,
+    probe,
+    quiet,
+    wait_for_copy_buttons,
+)
 from playwright.sync_api import (
     Browser,
     BrowserContext,
@@ -235,6 +242,79 @@ def test_cells_above_run_as_the_page_shows_them(live: Page):
     expect(code(rows(live).nth(0))).to_contain_text("x = 'MY EDIT'")
 
 
+def note(row: Locator) -> Locator:
+    return row.locator(".live-note")
+
+
+CHANGED = "Cells above have changed: “Run to here” runs them and this cell"
+AGAIN = CHANGED.replace("changed", "run again")
+IS_GREY = """panel => {
+  const probe = panel.appendChild(document.createElement("i"));
+  probe.style.color = "var(--quiet)";
+  const [text, quiet] = [panel.querySelector("pre"), probe].map(
+    (each) => getComputedStyle(each).color);
+  probe.remove();
+  return text === quiet;
+}"""
+
+
+def is_marked(row: Locator, text: str) -> bool:
+    """Wait for a note; return whether the output is grey and the cell not "Done"."""
+    expect(note(row)).to_have_text(text)
+    expect(status(row)).to_have_text("" if text else "Done")
+    return bool(output(row).evaluate(IS_GREY))
+
+
+def test_an_output_is_marked_when_cells_above_change(live: Page):
+    first, second = rows(live).nth(0), rows(live).nth(1)
+    code(first).fill("x = 1")
+    run(second, "print(x)", name="Run to here")
+    finish(second)
+    assert not is_marked(second, "")
+    code(first).fill("x = 2")
+    assert is_marked(second, CHANGED)
+    code(first).fill("x = 1")
+    assert not is_marked(second, "")
+    run(first, "x = 2")
+    finish(first)
+    assert is_marked(second, CHANGED)
+    live.reload()
+    assert is_marked(second, CHANGED)
+    run(second, name="Run to here")
+    finish(second)
+    expect(output(second)).to_have_text("2\n", use_inner_text=False)
+    assert not is_marked(second, "")
+    run(first)
+    assert is_marked(second, AGAIN)
+    # Alone, a cell does not run what has changed above.
+    code(first).fill("x = 3")
+    run(second)
+    assert is_marked(second, CHANGED)
+    expect(output(second)).to_have_text("2\n", use_inner_text=False)
+
+
+def test_a_page_hears_of_changes_in_another_window(live: Page):
+    pages = [live, live.context.new_page()]
+    code(rows(live).nth(0)).fill("x = 1")
+    run(rows(live).nth(1), "print(x)", name="Run to here")
+    finish(rows(live).nth(1))
+    pages[1].goto(live.url)
+    for page in pages:
+        assert not is_marked(rows(page).nth(1), "")
+    run(rows(pages[1]).nth(0), "x = 2")
+    for page in pages:  # also the one without the focus
+        assert is_marked(rows(page).nth(1), CHANGED)
+    run(rows(pages[1]).nth(1), name="Run to here")
+    for page in pages:
+        expect(output(rows(page).nth(1))).to_have_text("2\n", use_inner_text=False)
+    assert not is_marked(rows(pages[1]).nth(1), "")
+    assert is_marked(rows(live).nth(1), CHANGED)  # it still shows x = 1
+    run(rows(live).nth(1), name="Run to here")
+    assert not is_marked(rows(live).nth(1), "")
+    expect(output(rows(live).nth(1))).to_have_text("1\n", use_inner_text=False)
+    assert is_marked(rows(pages[1]).nth(1), CHANGED)
+
+
 def test_a_changed_cell_is_marked_until_it_runs(live: Page):
     row = rows(live).nth(0)
     book, colored = code(row).text_content(), code(row).inner_html()
@@ -244,7 +324,7 @@ def test_a_changed_cell_is_marked_until_it_runs(live: Page):
     assert code(row).inner_html() == colored
     run(row, "print('ran')")
     finish(row)
-    expect(code(row).locator(".s")).to_have_text("'ran'")
+    expect_marks(live, "s", ["'ran'"])
     expect(status(row)).to_have_text("Done")
     assert mark(output(row)) == ""
     recorded = row.locator("xpath=following-sibling::*[1]").locator(
@@ -257,6 +337,8 @@ def test_a_changed_cell_is_marked_until_it_runs(live: Page):
     )
     assert mark(output(row)) == OTHER
     row.get_by_role("button", name="Reset").click()
+    live.mouse.move(0, 0)  # away from code, which has marks in the place of elements
+    expect(code(row).locator(".k").first).to_be_attached()
     assert (code(row).text_content(), code(row).inner_html()) == (book, colored)
     assert mark(output(row)) == OTHER and mark(recorded) == ""
     live.reload()
@@ -275,6 +357,57 @@ def test_a_changed_cell_marks_nothing_of_the_cells_below(live: Page):
     assert mark(below.first) == ""
 
 
+def expect_marks(page: Page, name: str, texts: list[str]) -> None:
+    """Wait until the colors of a kind of token are on these texts that are edited."""
+    marked = """([name, texts]) => {
+      const marks = [...(CSS.highlights.get(`code-${name}`) ?? [])].map(String);
+      return JSON.stringify(marks.sort()) === JSON.stringify(texts.sort()); }"""
+    page.wait_for_function(marked, arg=[name, texts])
+
+
+def test_code_keeps_its_colors_while_it_is_edited(live: Page):
+    row = rows(live).nth(0)
+    plain = code(row).text_content()
+    spans = "pre => [...pre.querySelectorAll('.k')].map((each) => each.textContent)"
+    keywords = code(row).evaluate(spans)
+    assert keywords
+    code(row).click()
+    expect_marks(live, "k", keywords)  # on plain text, as the caret is where it was put
+    assert code(row).evaluate("pre => pre.childElementCount") == 0
+    live.keyboard.press("Control+Home")
+    live.keyboard.type("if x == 'a':  # why\n    pass\n")
+    expect_marks(live, "c", ["# why"])
+    expect_marks(live, "k", ["if", "pass", *keywords])
+    live.keyboard.type("y = 'here'\n")
+    assert "    pass\ny = 'here'\nfrom" in code(row).inner_text()
+    for _ in range(9):
+        live.keyboard.press("Control+z")
+    expect_marks(live, "k", keywords)
+    assert code(row).inner_text().rstrip() == (plain or "").rstrip()
+    colors = """pre => ["k", "s", "c"].map((name) => {
+      const sample = pre.appendChild(document.createElement("span"));
+      sample.className = name;
+      const one = getComputedStyle(sample).color;
+      sample.remove();
+      return one === getComputedStyle(pre, `::highlight(code-${name})`).color; })"""
+    assert code(row).evaluate(colors) == [True] * 3
+    live.keyboard.press("Escape")
+    expect(code(row).locator(".k")).to_have_text(keywords)
+    expect_marks(live, "k", [])
+
+
+def test_a_click_puts_the_caret_where_it_points(live: Page):
+    row = rows(live).nth(0)
+    box = code(row).bounding_box()
+    assert box
+    live.mouse.move(box["x"] + 100, box["y"] + 20)
+    live.mouse.down()
+    live.mouse.up()
+    live.keyboard.type("HERE")
+    lines = (code(row).text_content() or "").splitlines()
+    assert "HERE" in lines[0] and not lines[0].startswith("HERE")
+
+
 def test_drafts_survive_a_reload_and_a_changed_book(live: Page):
     code(rows(live).nth(1)).fill("# a draft\n\nx = '  two  '")
     live.locator(".live-try").nth(1).click()
@@ -282,7 +415,7 @@ def test_drafts_survive_a_reload_and_a_changed_book(live: Page):
     live.reload()
     row = rows(live).nth(1)
     assert code(row).inner_text().rstrip() == "# a draft\n\nx = '  two  '"
-    expect(code(row).locator(".c")).to_have_text("# a draft")  # with colors
+    expect_marks(live, "c", ["# a draft"])  # with colors
     expect(live.locator("#exercises li").nth(1).locator(".live-cell pre")).to_have_text(
         "1 + 1"
     )
@@ -372,6 +505,20 @@ def test_only_code_of_the_book_can_run(live: Page, book: Book):
         assert len(shown) >= len(cells) / 2
 
 
+def test_copy_is_in_the_corner_of_a_cell_on_a_phone(browser: Browser, address: str):
+    context = browser.new_context(**TOUCH_SCREEN)
+    page = open_in(context, address)
+    wait_for_copy_buttons(page)
+    box = page.locator(".highlight:has(> pre[role=textbox]):visible").first
+    whole, copy = box.bounding_box(), box.locator(".copy").bounding_box()
+    pre = box.locator("pre").bounding_box()
+    assert whole and copy and pre
+    assert copy["x"] + copy["width"] == pytest.approx(whole["x"] + whole["width"], 1)
+    assert copy["y"] == whole["y"] and pre["height"] == whole["height"]
+    assert pre["x"] + pre["width"] <= copy["x"]
+    context.close()
+
+
 @pytest.mark.parametrize("width", [1300, 375])
 def test_rows_have_room(live: Page, width: int):
     live.set_viewport_size({"width": width, "height": 900})
@@ -406,10 +553,12 @@ def test_an_exercise_gets_a_cell(live: Page):
 
 
 def test_a_live_page_is_accessible(live: Page, violations: Violations):
-    code(rows(live).nth(1)).fill("'changed'")
+    code(rows(live).nth(2)).fill("'changed'")
     run(rows(live).nth(0), "1")
-    finish(rows(live).nth(0))
+    run(rows(live).nth(1), "print('stale')")
+    finish(rows(live).nth(1))
     code(rows(live).nth(0)).fill("'changed'")
+    assert is_marked(rows(live).nth(1), CHANGED)
     expect(status(rows(live).nth(0))).to_contain_text("Changed, not run")
     assert violations(live) == []
 

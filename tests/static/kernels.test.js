@@ -139,10 +139,27 @@ test("comments are removed, and the lines stay", () => {
 test("each loop ends", () => {
   const code = "fn kernel() { loop { for (var k = 0u; k < f(1); k++) { } } while a < b { } }";
   assert.equal(guarded(code).match(/spent_ > fuel_/g).length, 3);
-  const apart = guarded(code, true);
+  const apart = guarded(code, "all");
   assert.ok(apart.startsWith("fn kernel() { var c0_ = 0u; var c1_ = 0u; var c2_ = 0u; loop {"));
   for (const counter of ["c0_", "c1_", "c2_"])
     assert.ok(apart.includes(`if (${counter} > fuel_) { cut_(); break; } ${counter} += 1u;`));
+});
+
+test("all loops without a barrier share a counter of the thread", () => {
+  const code = `
+    fn deep() { loop { } }
+    fn wait() { workgroupBarrier(); }
+    fn helper() { for (;;) { deep(); } for (;;) { wait(); deep(); for (;;) { } } }
+    fn kernel() { loop { helper(); } loop { deep(); } }`;
+  const plain = guarded(code, "barriers");
+  assert.equal(plain.match(/spent_ > fuel_/g).length, 4);
+  assert.equal(plain.match(/c0_ > 2048u/g).length, 1);
+  assert.equal(plain.match(/c0_ > fuel_/g).length, 1);
+  assert.ok(!plain.includes("c1_"));
+  const recorded = guarded(code, "barriers", true);
+  assert.equal(recorded.match(/spent_ > fuel_/g).length, 4);
+  assert.equal(recorded.match(/UniformLoad\(&rounds_\) > fuel_/g).length, 2);
+  assert.ok(!recorded.includes("c0_"));
 });
 
 const HEAD = "fn kernel(i: u32, l: u32, w: u32) {";

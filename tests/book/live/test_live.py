@@ -275,6 +275,22 @@ def test_run_to_here_begins_at_the_first_cell_that_is_not_up_to_date(
     assert ran == [f"cell-{i}" for i in repeated]
 
 
+def test_a_page_learns_in_which_order_cells_ran(port: int):
+    def ran() -> list[tuple[str, int, int, int]]:
+        runs = finish(port).items()
+        return [(p, run["kernel"], run["order"], run["since"]) for p, run in runs]
+
+    ask(port, "/.live/run", order(FIRST, SECOND))
+    assert ran() == [("cell-1", 1, 1, 1), ("cell-2", 1, 2, 2)]
+    ask(port, "/.live/run", order(FIRST))
+    assert ran() == [("cell-1", 1, 3, 1), ("cell-2", 1, 2, 2)]
+    ask(port, "/.live/run", order(("cell-1", "number = 60")))
+    assert ran() == [("cell-1", 1, 4, 4), ("cell-2", 1, 2, 2)]
+    ask(port, "/.live/restart", order())
+    ask(port, "/.live/run", order(SECOND))
+    assert ran() == [("cell-1", 1, 4, 4), ("cell-2", 2, 5, 2)]
+
+
 def test_a_page_that_waits_hears_of_a_run_in_another_framework(port: int):
     state = "/.live/state?section=chapter/one&seen={}"
     ask(port, "/.live/run", order(("exercise-1", "__import__('time').sleep(60)")))

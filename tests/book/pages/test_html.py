@@ -85,7 +85,7 @@ def test_an_unchanged_book_is_not_built_again(make_site_book: Make, monkeypatch)
 def test_a_site_with_damaged_settings_is_not_up_to_date(make_book: Make, damage: bytes):
     book = make_book(one="# One\n")
     pages = inputs.pages(book.root)
-    with pages.made_from(inputs.digest_of_inputs(book.root)):
+    with pages.made_from(inputs.digest_of_pages(book.root)):
         pages.path.parent.mkdir(parents=True)
         pages.path.touch()
     assert inputs.pages_are_fresh(book.root)

@@ -10,9 +10,12 @@ import bs4
 import imagesize
 import pytest
 import yaml
+from golden.made_up import parsed
 
 from book.__main__ import main
-from book.pages import buttons, hosting
+from book.base import inputs
+from book.notebooks import editions
+from book.pages import buttons, hosting, html
 from book.pages.hosting import Hosting
 from book.publish import layout
 from book.runner.errors import BookError
@@ -103,6 +106,61 @@ def test_a_bad_setting_is_reported_in_one_line(make, name: str, value: str, hint
     text = str(raised.value)
     assert text.startswith("config.ini, [publish]: ") and "\n" not in text
     assert hint in text and (value if name != "repo" else name) in text
+
+
+REMOTES = {
+    "https://github.com/someone/made-up": OURS,
+    "https://github.com/someone/made-up.git": OURS,
+    "https://name:secret@github.com/someone/made-up.git/": OURS,
+    "git@github.com:someone/made-up.git": OURS,
+    "ssh://git@github.com/someone/made-up": OURS,
+    "https://gitlab.com/someone/made-up.git": "",  # which no service opens
+    "https://github.com.example.org/someone/made-up": "",
+    "https://example.org/github.com/someone/made-up": "",
+    "/home/someone/github.com/someone/made-up": "",
+    "file:///someone/made-up": "",
+}
+
+
+@pytest.mark.parametrize("address", REMOTES)
+def test_a_clone_knows_its_repository(make: Callable[..., Book], address: str):
+    book = make()
+    git(book.root, "init", "--quiet")
+    git(book.root, "remote", "add", "origin", address)
+    git(book.root, "add", ".")
+    git(book.root, "commit", "--quiet", "-m", "One")
+
+    def found(book: Book) -> str:
+        return hosting.with_remote(book, hosting.load(book)).repository
+
+    assert found(book) == ""  # without the branch that the services would open
+    before = inputs.digest_of_pages(book.root)
+    git(book.root, "update-ref", "refs/remotes/origin/notebooks", "HEAD")
+    assert found(book) == REMOTES[address]
+    assert (inputs.digest_of_pages(book.root) != before) == bool(REMOTES[address])
+    config = book.root / "config.ini"
+    config.write_text(config.read_text() + "repository = else/where\n")
+    assert found(Book(book.root)) == "else/where"
+
+
+def test_pages_offer_notebooks_that_are_up_to_date(make: Callable[..., Book]):
+    def offered() -> list[str]:
+        book = Book(make_root)
+        page = html.build(book).parent / "chapter/one.html"
+        links = parsed(page.read_text("utf-8")).select(".take a[href]")
+        for link in links:
+            assert (page.parent / str(link["href"])).is_file()
+        return [link.text.strip() for link in links]
+
+    make_root = make().root
+    assert offered() == []
+    editions.write(Book(make_root))
+    assert not inputs.pages_are_fresh(make_root)
+    assert set(offered()) == {"Notebook"}
+    assert (make_root / "_build/html/notebooks").is_dir()
+    text = make_root / "chapter/one.md"
+    text.write_text(text.read_text().replace("Text.", "Another text."))
+    assert offered() == []  # rather than those of another text
 
 
 # Buttons
