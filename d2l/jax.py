@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from eb542975a2c071e3.
+# Generated from 697447d433cb9f3b.

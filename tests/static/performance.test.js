@@ -9,7 +9,7 @@ const { formula, result, close, includes, grid, cited } = require("./support.js"
 
 const performance = load("performance-arithmetic");
 const inference = load("inference-arithmetic");
-const { roofline, sectors, warps, server, turns } = figures;
+const { roofline, sectors, warps, server, turns, fuse } = figures;
 
 // Presets
 
@@ -44,6 +44,57 @@ test("published rates are the cited ones", () => {
   assert.deepEqual(roofline.RATES, rates);
   assert.deepEqual(warps.RATES, { ...rates, 256: smallest });
   close(roofline.OVERHEAD, (2 * 256 ** 3) / smallest / 1e6, { abs: 0.05 });
+});
+
+// Fusion by hand
+
+const MB = 1e6;
+const kernelsOf = (changes) => fuse.kernelsOf(changed(fuse, changes));
+const megabytes = (changes) => kernelsOf(changes).map(({ bytes }) => bytes / MB);
+const seconds = (changes) => kernelsOf(changes).reduce((total, one) => total + one.time, 0);
+
+test("line by line, GELU moves the bytes that the section lists", () =>
+  assert.deepEqual(megabytes({}), [128, 128, 128, 192, 128, 128, 128, 192]));
+
+test("a kernel reads each array once and writes what is needed later", () => {
+  const [one, two] = kernelsOf({ joints: "1111110" });
+  assert.deepEqual([one.reads, one.writes], [["x"], ["a", "g"]]);
+  assert.deepEqual([two.reads, two.writes], [["a", "g"], ["y"]]);
+  const [all] = kernelsOf({ joints: "1111111" });
+  assert.deepEqual([all.reads, all.writes, all.bytes], [["x"], ["y"], 128 * MB]);
+});
+
+test("a joint saves what its two lines share", () => {
+  const saved = (joints) =>
+    [1, 2, 3, 4, 5, 6, 7].map((joint) => fuse.saving(changed(fuse, { joints }), joint) / MB);
+  assert.deepEqual(saved("0000000"), [64, 128, 128, 128, 128, 128, 128]);
+  // With all others fused, a joint also keeps a, and maybe x, from memory.
+  assert.deepEqual(saved("1111111"), [192, 320, 320, 256, 256, 256, 256]);
+});
+
+test("the product of the layer takes the time of its FLOPs and is not fused", () => {
+  const joints = "1111111";
+  assert.deepEqual(megabytes({ program: "layer", joints }), [128, 192, 192]);
+  const product = 128e9 / 82.6e12;
+  close(kernelsOf({ program: "layer", joints })[1].time, product);
+  close(seconds({ program: "layer", joints }), 320e6 / 1.008e12 + product);
+  close(seconds({ program: "layer" }), 1024e6 / 1.008e12 + product);
+  assert.match(result(fuse, { program: "layer", joint: 2 }), /the product keeps joint 2 open\.$/);
+});
+
+test("published times of the chain are the cited ones, and within a fifth", () => {
+  const { chain, compiled } = cited("fusion-pytorch-");
+  close(fuse.published(first(fuse)), [chain / 1000, compiled / 1000]);
+  close([seconds({}), seconds({ joints: "1111111" })], [chain / 1000, compiled / 1000], { rel: 0.2 });
+  assert.deepEqual(fuse.published(changed(fuse, { card: "h100" })), []);
+});
+
+test("a click fuses a joint, and a second one cuts it", () => {
+  const once = fuse.touch(first(fuse), "3");
+  assert.deepEqual([once.joints, once.joint], ["0010000", 3]);
+  assert.equal(fuse.touch(once, "3").joints, "0000000");
+  const layer = changed(fuse, { program: "layer", joints: "1111111" });
+  assert.equal(fuse.touch(layer, "7").joints, "1001110");
 });
 
 // The roofline
