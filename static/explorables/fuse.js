@@ -23,14 +23,14 @@ const lineOf = (text) => {
 /** The programs; the first one is `gelu` of the section, an operation in each line. */
 const PROGRAMS = {
   gelu: {
-    name: "GELU",
+    ...{ name: "GELU", subject: "GELU" },
     lines: [
       ...["a = 0.5 * x", "b = x ** 3", "c = 0.04 * b", "d = x + c"],
       ...["e = 0.8 * d", "f = tanh(e)", "g = 1 + f", "y = a * g"],
     ].map(lineOf),
   },
   layer: {
-    name: "a layer with a matrix product",
+    ...{ name: "a layer with a matrix product", subject: "the layer" },
     lines: [
       ...["a = 0.5 * x", "b = a - 1", "c = b @ W", "d = 0.8 * c"],
       ...["e = tanh(d)", "f = 1 + e", "g = c * f", "y = x + g"],
@@ -248,10 +248,11 @@ const ofJoint = (state) => {
 
 const result = (state) => {
   const { length } = kernelsOf(state);
+  const { subject } = PROGRAMS[state.program];
   const factor = round(timeOf(separate(state)) / timeOf(state));
   const faster = factor > 1 ? `, ${factor} times as fast as line by line` : "";
   return (
-    `In ${plural(length, "kernel")}, it moves ${size(bytesOf(state))} and takes ` +
+    `In ${plural(length, "kernel")}, ${subject} moves ${size(bytesOf(state))} and takes ` +
     `${time(timeOf(state))} on ${/^[AHR]/.test(cardOf(state).name) ? "an" : "a"} ` +
     `${cardOf(state).name}${faster}; ${ofJoint(state)}.`
   );
@@ -337,7 +338,7 @@ export default figure({
     },
     { label: "Run", motion: (_, state) => (RUN * timeOf(state)) / timeOf(separate(state)) },
   ],
-  invite: "Click the joints between the lines: which one saves a single array?",
+  invite: "Click the joints between the lines: which one saves only 64 MB?",
   notes: () => NOTES,
   ...{ settle, touch, draw, summary, result, formula, table },
   ...{ kernelsOf, saving, published, CARDS }, // for tests

@@ -12,6 +12,7 @@ MOVING = {
     "queue": "Run the loop",
     "workers": "Run the loop",
     "collectives": "All rounds",
+    "fuse": "Run",
 }
 
 
@@ -322,6 +323,17 @@ def test_a_piece_is_freed_by_touching_it(opened: Page) -> None:
     figure.get_by_role("button", name="Allocate 50").click()
     figure.locator("[data-touch]").first.click()
     assert "100 of 100 are free" in figure.locator(".result").inner_text()
+
+
+def test_a_joint_is_fused_by_touching_it_and_by_keyboard(opened: Page) -> None:
+    figure = opened.locator("#fig-fuse")
+    figure.locator("[data-touch='3']").click()
+    assert "joint 3 saves 128" in figure.locator(".result").inner_text()
+    figure.locator("#fuse-joint").press("Home")
+    figure.get_by_role("button", name="Fuse joint 1").press("Enter")
+    assert "In 6 kernels" in figure.locator(".result").inner_text()
+    figure.locator("#fuse-program").select_option("layer")
+    assert figure.locator("[data-touch='2']").count() == 0  # The product is next to it.
 
 
 def test_all_threads_of_a_warp_have_lines_that_can_be_seen(
