@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 697447d433cb9f3b.
+# Generated from a5106ab7af618d59.

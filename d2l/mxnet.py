@@ -3264,4 +3264,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 47fb78b65ee4ee39.
+# Generated from 0c2e885018d53549.

@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from f5be7ef1795aef90.
+# Generated from 72d87fc158ff9749.

@@ -268,7 +268,8 @@ def test_labels_never_overlap_and_sliders_never_move(sized: Page, name: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "control"), [("roofline", "n"), ("warps", "n"), ("worth-moving", "n")]
+    ("name", "control"),
+    [("roofline", "n"), ("warps", "n"), ("worth-moving", "n"), ("adapt", "rank")],
 )
 def test_a_point_is_dragged(opened: Page, name: str, control: str) -> None:
     page = opened

@@ -88,20 +88,15 @@ def adapting() -> Iterator[dict[str, Any]]:
     ):
         model = TRANSFORMERS[name]
         adapters = training.lora_params(model, rank)
-        given = {"checkpoint": checkpoint, "chunks": chunks}
+        given: dict[str, Any] = {"checkpoint": checkpoint, "chunks": chunks}
         if bits:
             given |= {"bits": bits, "adapters": adapters}
         need = memory_need(name, "adapt" if bits else "train", length, **given)
         sizes = dataclasses.asdict(model)
         sizes["keyHeads"] = sizes.pop("kv_heads")
         task = {"name": name, "rank": rank, "length": length, "bits": bits} | given
-        roles = {role: size for role, size in need._asdict().items() if role != "caches"}
-        yield task | {
-            "sizes": sizes,
-            "adapters": adapters,
-            "roles": roles,
-            "cards": holding(need),
-        }
+        found = {"roles": need._asdict(), "cards": holding(need)}
+        yield task | {"sizes": sizes, "adapters": adapters} | found
 
 
 def generating() -> Iterator[dict[str, Any]]:
