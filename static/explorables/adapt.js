@@ -104,10 +104,10 @@ const endOf = (state, way, width) =>
 const partsOf = (state, way, width) => {
   const need = needOf(state, way);
   let room = width - 14;
-  return ROLES.map(([role, kind]) => {
+  return ROLES.flatMap(([role, kind]) => {
     const wide = Math.min(room, need[role] * scaleOf(state, width));
     room -= wide;
-    return [kind, wide];
+    return wide > 0 ? [[kind, wide]] : [];
   });
 };
 
@@ -121,7 +121,7 @@ const barOf = (state, last, width) => (way, i) => {
   return [
     label(1, y, way.name, "ink small strong"),
     label(width - 1, y, verdict, fits(state, way) ? "ink small strong halo" : "bad small strong halo", "end"),
-    stack(partsOf(state, way, width).filter(([, wide]) => wide > 0), 1, y + 8, TALL),
+    stack(partsOf(state, way, width), 1, y + 8, TALL),
     isCut ? path(`M${width - 12} ${middle - 7}l9 7l-9 7Z`, "head") : "",
     Math.abs(before - end) < 1 ? "" : vertical(1 + before, y + 4, y + 12 + TALL, "last"),
     i === LAST ? dot(1 + end, middle, 7, "ring") : "",
@@ -140,7 +140,13 @@ const limits = (state, width) => {
   return [
     vertical(nine, 24, BOTTOM - 16, "dashed"),
     vertical(whole, 24, BOTTOM - 16, "axis"),
-    label(whole + 4, 16, `${name}: ${size(usable(state))} of ${size(capacity)} for arrays`, "soft small", "end"),
+    label(
+      width < 480 ? width - 1 : whole + 4,
+      16,
+      `arrays: ${size(usable(state))} of the ${name}’s ${size(capacity)}`,
+      "soft small",
+      "end",
+    ),
   ].join("");
 };
 
