@@ -599,4 +599,4 @@ def by_card(answer: Callable) -> str:
     return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
 
 
-# Generated from 887620d66bb16e9c.
+# Generated from fa50025a59c9c1e8.

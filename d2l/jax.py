@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from a5106ab7af618d59.
+# Generated from 2536a6eff84dc4ec.

@@ -3264,4 +3264,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 0c2e885018d53549.
+# Generated from c4df4317d534674a.

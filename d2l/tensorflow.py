@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 72d87fc158ff9749.
+# Generated from 2fad4e2e2d69de23.

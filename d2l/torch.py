@@ -3510,4 +3510,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from c70f36aa3f061ea7.
+# Generated from 3c93d3c6ee00fa04.

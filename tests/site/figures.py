@@ -14,7 +14,7 @@ EXPLORABLES = ROOT / "static" / "explorables"
 NAMES = (
     *("two-devices", "queue", "worth-moving", "memory-timeline", "allocator"),
     *("roofline", "sectors", "warps", "collectives", "plans", "workers", "server"),
-    *("turns", "map", "audit", "race", "fuse", "adapt"),
+    *("turns", "map", "audit", "race", "fuse", "adapt", "trace"),
 )
 SCRIPTS = dict.fromkeys(script for name in NAMES for script in scripts_of(name))
 POLICY = (

@@ -269,7 +269,10 @@ def test_labels_never_overlap_and_sliders_never_move(sized: Page, name: str) -> 
 
 @pytest.mark.parametrize(
     ("name", "control"),
-    [("roofline", "n"), ("warps", "n"), ("worth-moving", "n"), ("adapt", "rank")],
+    [
+        *(("roofline", "n"), ("warps", "n"), ("worth-moving", "n")),
+        *(("adapt", "rank"), ("trace", "at")),
+    ],
 )
 def test_a_point_is_dragged(opened: Page, name: str, control: str) -> None:
     page = opened
@@ -290,6 +293,15 @@ def test_a_point_is_dragged(opened: Page, name: str, control: str) -> None:
         after = int(slider.input_value())
         assert (after > before) == (aside > 0) and after != before
         before = after
+
+
+def test_a_change_of_the_step_is_pressed_and_released(opened: Page) -> None:
+    figure = opened.locator("#fig-trace")
+    ahead = figure.get_by_role("button", name="Input prepared")
+    for pressed, verdict in (("true", "FLOPs"), ("false", "input")):
+        ahead.click()
+        assert ahead.get_attribute("aria-pressed") == pressed
+        assert f"verdict {verdict}" in figure.locator(".result").inner_text()
 
 
 def test_a_drag_begins_at_the_point_only(opened: Page) -> None:
