@@ -91,6 +91,12 @@ const windowOf = ({ zoom, at }, pace) => {
   return [start, start + long];
 };
 
+/** Return the share of a part of the step in which the GPU is idle. */
+const idleIn = ({ gpu }, from, to) => {
+  const within = ({ start, end }) => Math.max(0, Math.min(end, to) - Math.max(start, from));
+  return Math.max(0, 1 - gpu.reduce((sum, span) => sum + within(span), 0) / (to - from));
+};
+
 /** Return spans as boxes from `from` to `to`; neighbors too thin to be told apart are one. */
 const boxes = (spans, kindOf, [from, to], { y, tall, left, wide }) => {
   const scale = wide / (to - from);
@@ -197,9 +203,11 @@ const result = (state) => {
   const factor = round(run.speed / first.speed, 2);
   const many = factor === 1 ? "about as many" : `${factor} times as many`;
   const gained = NAMES.some((change) => has(state, change)) ? `, ${many} as at first` : "";
+  const [from, to] = windowOf(state, run.pace);
+  const shown = `${percent(idleIn(run, from, to))} of the ${time(to - from)} shown`;
   return (
     `${name}, verdict ${run.verdict}: a step takes ${time(run.pace)}, of which the GPU is idle ` +
-    `for ${percent(run.idle)}, and trains ${perSecond(run.speed)}${gained}.`
+    `for ${percent(run.idle)}${state.zoom > 1 ? ` (${shown})` : ""}, and trains ${perSecond(run.speed)}${gained}.`
   );
 };
 

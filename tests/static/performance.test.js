@@ -150,6 +150,14 @@ test("16 bits gain what the section says, depending on the changes before", () =
   close(gain({ ahead: "yes", compiled: "yes" }), 5.5, { abs: 0.05 });
 });
 
+test("the result names what is idle in the part that is shown", () => {
+  const told = (changes) => result(trace, { zoom: 4, ...changes });
+  // The GPU has nothing to do in the second half of the step, which the input decides.
+  includes(told({ at: 100 }), "idle for 55 % (100 % of the 2.69 ms shown)");
+  includes(told({ at: 30 }), "(0 % of the 2.69 ms shown)");
+  assert.ok(!told({ zoom: 1 }).includes("shown"));
+});
+
 test("spans of a trace follow each other within the time of a step", () => {
   for (const card of Object.keys(trace.CARDS))
     for (const changes of [{}, YES, { compiled: "yes" }, { larger: "yes" }]) {
