@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 51afcea09eae2a31.
+# Generated from 37773efbad759b45.

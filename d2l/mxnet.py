@@ -3264,4 +3264,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from cf8da3dcbc3e3e2c.
+# Generated from 11e831eacaa0ff25.

@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from b5497657a73227b9.
+# Generated from 93ae501797324321.

@@ -274,3 +274,54 @@ export const timeline = (setting) => {
 /** Return the first point of the highest total. */
 export const peak = (points) =>
   points.reduce((best, point) => (total(point) > total(best) ? point : best));
+
+// Fine-tuning, as in d2l/needs.py
+
+/** Return the parameters of LoRA beside all matrices of all layers. */
+export const loraParameters = ({ width, hidden, heads, keyHeads, layers }, rank) => {
+  const sides = 2 * (width + width) + 2 * (width + (width * keyHeads) / heads);
+  return rank * layers * (sides + 3 * (width + hidden));
+};
+
+/** Return the bytes of weights whose layers have so many bits, and 16 at both ends. */
+const quantizedBytes = (setting, bits) => {
+  const ends = setting.vocabulary * setting.width * (setting.tied ? 1 : 2);
+  return (bits / 8) * (countParameters(setting) - ends) + 2 * ends;
+};
+
+const CHUNKS = { whole: 1, chunks: 8 };
+const LAYER = { attention: "fused", dropout: false, recipe: "bfloat16" };
+
+/**
+ * Return the bytes of LoRA over a model of the kind "llama" by role.
+ * @param {object} setting the model's sizes; batch: sequences; length: tokens of each;
+ * recompute: "none" or "full"; loss: "whole" or "chunks"
+ * @param {number} bits of a frozen weight
+ */
+export const adaptingNeed = (setting, bits, rank) => {
+  const { width, hidden, layers, vocabulary, recompute, loss } = setting;
+  const full = { ...setting, ...LAYER, numbers: 2 };
+  const isTwice = recompute === "full";
+  // A product with quantized weights keeps its input, which one in 16 bits does not.
+  const inputs = bits < 16 ? 2 * (3 * width + hidden) : 0;
+  const kept = isTwice ? 2 * width : llamaLayer(full) + inputs;
+  const tokens = setting.batch * setting.length;
+  return {
+    weights: quantizedBytes(full, bits),
+    training: 16 * loraParameters(setting, rank),
+    activations: tokens * layers * kept,
+    logits: (tokens * 8 * vocabulary) / CHUNKS[loss],
+  };
+};
+
+/** Return the bytes of training all parameters with Adam, by role, at the peak of a step. */
+export const trainingNeed = (setting) => {
+  const usual = { ...LAYER, recipe: "cast", optimizer: "adam", sharded: "all", copies: true };
+  const point = peak(timeline({ ...setting, ...usual, parts: 1, gpus: 1 }));
+  return {
+    weights: point.weights,
+    training: point.gradients + point.optimizer,
+    activations: point.activations + point.temporaries,
+    logits: point.loss,
+  };
+};

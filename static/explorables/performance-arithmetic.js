@@ -72,6 +72,32 @@ export const bound = (
   return { terms, time: terms[decides], decides };
 };
 
+// Fusion
+
+/**
+ * Return the kernels of a program, whose operations run in order.
+ * @param {object[]} operations {name, reads}: the array that one makes, those that it reads
+ * @param {boolean[]} fused whether an operation joins the kernel of the one before it,
+ * for each but the first
+ * @returns {{lines: object[], reads: string[], writes: string[]}[]} a kernel reads each
+ * array once, and writes what a later kernel reads, and the program's result
+ */
+export const kernels = (operations, fused) => {
+  const groups = [];
+  operations.forEach((operation, i) => {
+    if (i > 0 && fused[i - 1]) groups.at(-1).push(operation);
+    else groups.push([operation]);
+  });
+  const readBy = (lines) => [...new Set(lines.flatMap(({ reads }) => reads))];
+  const result = operations.at(-1).name;
+  return groups.map((lines, i) => {
+    const made = lines.map(({ name }) => name);
+    const later = [...readBy(groups.slice(i + 1).flat()), result];
+    const reads = readBy(lines).filter((name) => !made.includes(name));
+    return { lines, reads, writes: made.filter((name) => later.includes(name)) };
+  });
+};
+
 /** Return the FLOPs per byte above which arithmetic takes longer than the bytes. */
 export const ridge = ({ rate, bandwidth }) => rate / bandwidth;
 

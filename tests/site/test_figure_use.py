@@ -15,6 +15,7 @@ MOVING = {
     "checkpoints": "Run the day",
     "pipeline": "Run the step",
     "buckets": "Run the step",
+    "fuse": "Run",
 }
 
 
@@ -275,6 +276,7 @@ def test_labels_never_overlap_and_sliders_never_move(sized: Page, name: str) -> 
         *[("roofline", "n", (60, -120)), ("warps", "n", (60, -120))],
         *[("worth-moving", "n", (60, -120)), ("checkpoints", "interval", (60, -120))],
         ("buckets", "bucket", (-260, 150)),  # from the end of its axis, over few sizes
+        *[("adapt", "rank", (60, -120)), ("trace", "at", (60, -120))],
     ],
 )
 def test_a_point_is_dragged(
@@ -298,6 +300,15 @@ def test_a_point_is_dragged(
         after = int(slider.input_value())
         assert (after > before) == (aside > 0) and after != before
         before = after
+
+
+def test_a_change_of_the_step_is_pressed_and_released(opened: Page) -> None:
+    figure = opened.locator("#fig-trace")
+    ahead = figure.get_by_role("button", name="Input prepared")
+    for pressed, verdict in (("true", "FLOPs"), ("false", "input")):
+        ahead.click()
+        assert ahead.get_attribute("aria-pressed") == pressed
+        assert f"verdict {verdict}" in figure.locator(".result").inner_text()
 
 
 def test_a_drag_begins_at_the_point_only(opened: Page) -> None:
@@ -332,6 +343,17 @@ def test_a_piece_is_freed_by_touching_it(opened: Page) -> None:
     figure.get_by_role("button", name="Allocate 50").click()
     figure.locator("[data-touch]").first.click()
     assert "100 of 100 are free" in figure.locator(".result").inner_text()
+
+
+def test_a_joint_is_fused_by_touching_it_and_by_keyboard(opened: Page) -> None:
+    figure = opened.locator("#fig-fuse")
+    figure.locator("[data-touch='3']").click()
+    assert "joint 3 saves 128" in figure.locator(".result").inner_text()
+    figure.locator("#fuse-joint").press("Home")
+    figure.get_by_role("button", name="Fuse joint 1").press("Enter")
+    assert "In 6 kernels" in figure.locator(".result").inner_text()
+    figure.locator("#fuse-program").select_option("layer")
+    assert figure.locator("[data-touch='2']").count() == 0  # The product is next to it.
 
 
 def test_all_threads_of_a_warp_have_lines_that_can_be_seen(

@@ -90,9 +90,10 @@ const SHARING = Object.values(figures).flatMap((spec) => {
 });
 const cardsOf = (control) => control.options.filter(([value]) => value !== "own");
 
-test("seven figures share a card, with the same name for it", () => {
+test("ten figures share a card, with the same name for it", () => {
   assert.deepEqual(SHARING.map(([{ name }]) => name).sort(), [
-    ...["map", "memory-timeline", "plans", "roofline", "server", "turns", "warps"],
+    ...["adapt", "fuse", "map", "memory-timeline", "plans", "roofline", "server", "trace"],
+    ...["turns", "warps"],
   ]);
   for (const [{ name }, control] of SHARING)
     for (const [value, text] of cardsOf(control)) {

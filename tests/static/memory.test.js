@@ -401,3 +401,59 @@ for (const [sequence, policy, failure] of [
 ])
   test(`minibatches of ${sequence} in ${policy} fail at ${failure}`, () =>
     assert.equal(allocator.failure(changed(allocator, { sequence, policy })), failure));
+
+// Fine-tuning
+
+const { adapt } = figures;
+const tasks = library.published.adapting;
+const ROLE_NAMES = ["weights", "training", "activations", "logits"];
+const settingOf = ({ sizes, length, checkpoint, chunks }) => ({
+  ...{ ...sizes, batch: 1, length, recompute: checkpoint ? "full" : "none" },
+  loss: chunks === 1 ? "whole" : "chunks",
+});
+
+test("fine-tuning takes the bytes that the library counts, by role", () => {
+  assert.ok(tasks.length > 1000);
+  for (const task of tasks) {
+    const { bits, rank, adapters, sizes, roles } = task;
+    const setting = settingOf(task);
+    const need = bits
+      ? memory.adaptingNeed(setting, bits, rank)
+      : memory.trainingNeed(setting);
+    assert.equal(memory.loraParameters(sizes, rank), adapters, task.name);
+    for (const role of ROLE_NAMES)
+      close(need[role], roles[role], { rel: 1e-9 }, `${JSON.stringify(task)} ${role}`);
+  }
+});
+
+test("the figure of fine-tuning has the library's models, and fits what the rule fits", () => {
+  let seen = 0;
+  for (const [model, { name, sizes }] of Object.entries(adapt.MODELS))
+    for (const task of tasks.filter((one) => one.name === name)) {
+      const known = Object.entries(sizes).every(([key, x]) => task.sizes[key] === x);
+      assert.ok(known && Boolean(sizes.tied) === task.sizes.tied, name);
+      const { length, loss, recompute } = settingOf(task);
+      const way = adapt.WAYS.find(({ bits }) => bits === task.bits);
+      for (const [card, { name: called }] of Object.entries(adapt.CARDS)) {
+        const state = changed(adapt, { model, card, length, loss, recompute, rank: task.rank });
+        assert.equal(adapt.fits(state, way), task.cards.includes(called), `${name}, ${called}`);
+        seen += 1;
+      }
+    }
+  assert.ok(seen > 2000);
+});
+
+test("the figure of fine-tuning begins with the numbers of the section", () => {
+  const sums = adapt.WAYS.map((way) => adapt.total(adapt.needOf(first(adapt), way)) / 1e9);
+  close(sums, [128.5, 22.0, 12.0], { abs: 0.05 });
+  assert.equal(
+    result(adapt, {}),
+    "Rank 16 trains 41.9 million parameters, 0.52 % of the model; the T4 holds LoRA in 4.5 bits.",
+  );
+  // By hand: (0.9 · 15.836 - 12.03) GB / (41.9e6 / 16 · 16 bytes) = 53 more than rank 16
+  assert.equal(adapt.largest(first(adapt), adapt.WAYS[2]), 64);
+  includes(result(adapt, { rank: 64 }), "holds LoRA in 4.5 bits; no larger rank fits.");
+  includes(result(adapt, { card: "rtx4090", loss: "chunks" }), "LoRA in 16 bits and LoRA in 4.5");
+  includes(result(adapt, { card: "h200" }), "holds all three");
+  includes(result(adapt, { model: "llama70" }), "holds none of the three");
+});

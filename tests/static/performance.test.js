@@ -9,7 +9,8 @@ const { formula, result, close, includes, grid, cited } = require("./support.js"
 
 const performance = load("performance-arithmetic");
 const inference = load("inference-arithmetic");
-const { roofline, sectors, warps, server, turns } = figures;
+const tracing = load("trace-arithmetic");
+const { roofline, sectors, warps, server, turns, fuse, trace } = figures;
 
 // Presets
 
@@ -44,6 +45,135 @@ test("published rates are the cited ones", () => {
   assert.deepEqual(roofline.RATES, rates);
   assert.deepEqual(warps.RATES, { ...rates, 256: smallest });
   close(roofline.OVERHEAD, (2 * 256 ** 3) / smallest / 1e6, { abs: 0.05 });
+});
+
+// Fusion by hand
+
+const MB = 1e6;
+const kernelsOf = (changes) => fuse.kernelsOf(changed(fuse, changes));
+const megabytes = (changes) => kernelsOf(changes).map(({ bytes }) => bytes / MB);
+const seconds = (changes) => kernelsOf(changes).reduce((total, one) => total + one.time, 0);
+
+test("line by line, GELU moves the bytes that the section lists", () =>
+  assert.deepEqual(megabytes({}), [128, 128, 128, 192, 128, 128, 128, 192]));
+
+test("a kernel reads each array once and writes what is needed later", () => {
+  const [one, two] = kernelsOf({ joints: "1111110" });
+  assert.deepEqual([one.reads, one.writes], [["x"], ["a", "g"]]);
+  assert.deepEqual([two.reads, two.writes], [["a", "g"], ["y"]]);
+  const [all] = kernelsOf({ joints: "1111111" });
+  assert.deepEqual([all.reads, all.writes, all.bytes], [["x"], ["y"], 128 * MB]);
+});
+
+test("a joint saves what its two lines share", () => {
+  const saved = (joints) =>
+    [1, 2, 3, 4, 5, 6, 7].map((joint) => fuse.saving(changed(fuse, { joints }), joint) / MB);
+  assert.deepEqual(saved("0000000"), [64, 128, 128, 128, 128, 128, 128]);
+  // With all others fused, a joint also keeps a, and maybe x, from memory.
+  assert.deepEqual(saved("1111111"), [192, 320, 320, 256, 256, 256, 256]);
+});
+
+test("the product of the layer takes the time of its FLOPs and is not fused", () => {
+  const joints = "1111111";
+  assert.deepEqual(megabytes({ program: "layer", joints }), [128, 192, 192]);
+  const product = 128e9 / 82.6e12;
+  close(kernelsOf({ program: "layer", joints })[1].time, product);
+  close(seconds({ program: "layer", joints }), 320e6 / 1.008e12 + product);
+  close(seconds({ program: "layer" }), 1024e6 / 1.008e12 + product);
+  assert.match(result(fuse, { program: "layer", joint: 2 }), /the product keeps joint 2 open\.$/);
+});
+
+test("published times of the chain are the cited ones, and within a fifth", () => {
+  const { chain, compiled } = cited("fusion-pytorch-");
+  close(fuse.published(first(fuse)), [chain / 1000, compiled / 1000]);
+  close([seconds({}), seconds({ joints: "1111111" })], [chain / 1000, compiled / 1000], { rel: 0.2 });
+  assert.deepEqual(fuse.published(changed(fuse, { card: "h100" })), []);
+});
+
+test("a click fuses a joint, and a second one cuts it", () => {
+  const once = fuse.touch(first(fuse), "3");
+  assert.deepEqual([once.joints, once.joint], ["0010000", 3]);
+  assert.equal(fuse.touch(once, "3").joints, "0000000");
+  const layer = changed(fuse, { program: "layer", joints: "1111111" });
+  assert.equal(fuse.touch(layer, "7").joints, "1001110");
+});
+
+// The trace of a step
+
+const total = (list, key) => list.reduce((found, one) => found + one[key], 0);
+const runOf = (changes) => trace.runOf(changed(trace, changes));
+const YES = { ahead: "yes", half: "yes" };
+
+test("a step has the FLOPs of the section's formula, in each recipe", () => {
+  const { layers, width, length, vocabulary } = trace.MODEL;
+  const weights = 12 * layers * width ** 2 + width * vocabulary;
+  for (const batch of [16, 128])
+    for (const precision of ["float32", "bfloat16"])
+      for (const compiled of [false, true]) {
+        const list = tracing.operations({ ...trace.MODEL, batch, precision, compiled });
+        const each = 6 * weights + 12 * layers * width * length;
+        close(total(list, "flops"), batch * length * each);
+      }
+});
+
+test("operations of a step are counted by hand", () => {
+  // 1 + 6 · 10 + 3 forward; backward 2 products and a bias for 4 products of a layer and the
+  // head, and one for each other operation; 10 of the update
+  const eager = 64 + (1 + 6 * (6 + 4 * 3) + 2 + 3) + 10;
+  assert.equal(runOf({}).list.length, eager);
+  assert.equal(runOf({ half: "yes" }).list.length, eager + 1); // casts
+  // Without 2 sums forward and backward, 4 biases in a layer, one of the head
+  assert.equal(runOf({ compiled: "yes" }).list.length, eager - 6 * 8 - 1 - 9);
+});
+
+test("the slowest resource decides the time of a step", () => {
+  const call = 14.6e-6;
+  const bound = runOf(YES);
+  assert.equal(bound.verdict, "launches");
+  close(bound.pace, bound.list.length * call);
+  close(bound.idle, 1 - bound.busy / bound.pace);
+  const prepared = runOf({ ahead: "yes" });
+  assert.equal(prepared.verdict, "FLOPs");
+  close([prepared.pace, prepared.idle], [prepared.busy, 0], { rel: 1e-6, abs: 1e-9 });
+  const fed = runOf({ compiled: "yes" });
+  assert.equal(fed.verdict, "input");
+  close(fed.pace, 16 * 500e-6 + call);
+  const slow = runOf({});
+  close(slow.pace, 16 * 500e-6 + slow.list.length * call);
+  assert.equal(runOf({ ...YES, compiled: "yes" }).verdict, "bytes");
+});
+
+test("16 bits gain what the section says, depending on the changes before", () => {
+  const gain = (before) => runOf({ ...before, half: "yes" }).speed / runOf(before).speed;
+  close(gain({}), 1, { abs: 0.01 });
+  close(gain({ ahead: "yes" }), 1.7, { abs: 0.05 });
+  close(gain({ ahead: "yes", compiled: "yes" }), 5.5, { abs: 0.05 });
+});
+
+test("the result names what is idle in the part that is shown", () => {
+  const told = (changes) => result(trace, { zoom: 4, ...changes });
+  // The GPU has nothing to do in the second half of the step, which the input decides.
+  includes(told({ at: 100 }), "idle for 55 % (100 % of the 2.69 ms shown)");
+  includes(told({ at: 30 }), "(0 % of the 2.69 ms shown)");
+  assert.ok(!told({ zoom: 1 }).includes("shown"));
+});
+
+test("spans of a trace follow each other within the time of a step", () => {
+  for (const card of Object.keys(trace.CARDS))
+    for (const changes of [{}, YES, { compiled: "yes" }, { larger: "yes" }]) {
+      const run = runOf({ card, ...changes });
+      for (const spans of [run.host, run.gpu])
+        spans.forEach(({ start, end }, i) => {
+          assert.ok(start >= (i ? spans[i - 1].end - 1e-12 : 0) && start < end + 1e-15);
+          assert.ok(end <= run.pace + 1e-12);
+        });
+      close(run.gpu.reduce((sum, { start, end }) => sum + end - start, 0), run.busy, { rel: 1e-6 });
+    }
+});
+
+test("the peak and the launches of the trace are those of the other figures", () => {
+  close(runOf({}).needs.launches / runOf({}).list.length, 1e-6 * roofline.OVERHEAD);
+  assert.equal(trace.CARDS.h100.fp32, roofline.MACHINES.h100.rates.float32);
 });
 
 // The roofline

@@ -46,6 +46,7 @@ def published() -> dict[str, Any]:
         "products": list(products(rows)),
         "needs": list(needs()),
         "generating": list(generating()),
+        "adapting": list(adapting()),
     }
 
 
@@ -77,6 +78,25 @@ def needs() -> Iterator[dict[str, Any]]:
             name, "train", 1024, sequences, checkpoint=checkpoint, chunks=chunks
         )
         yield planned(plan) | {"name": name, "cards": holding(need)}
+
+
+def adapting() -> Iterator[dict[str, Any]]:
+    """Yield tasks of fine-tuning, their bytes and the cards that hold them."""
+    llamas = [name for name, model in TRANSFORMERS.items() if model.kind == "llama"]
+    for name, rank, length, checkpoint, chunks, bits in itertools.product(
+        llamas, (1, 16, 256), (1024, 4096), (True, False), (1, 8), (0, 4.5, 16)
+    ):
+        model = TRANSFORMERS[name]
+        adapters = training.lora_params(model, rank)
+        given: dict[str, Any] = {"checkpoint": checkpoint, "chunks": chunks}
+        if bits:
+            given |= {"bits": bits, "adapters": adapters}
+        need = memory_need(name, "adapt" if bits else "train", length, **given)
+        sizes = dataclasses.asdict(model)
+        sizes["keyHeads"] = sizes.pop("kv_heads")
+        task = {"name": name, "rank": rank, "length": length, "bits": bits} | given
+        found = {"roles": need._asdict(), "cards": holding(need)}
+        yield task | {"sizes": sizes, "adapters": adapters} | found
 
 
 def generating() -> Iterator[dict[str, Any]]:
