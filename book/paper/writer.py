@@ -31,6 +31,8 @@ from book.pages.article import anchor_of
 from book.paper.edition import Edition, Page
 from book.paper.typst import Markup, code, entry, escape, string
 from book.records.outputs import PICTURES, InteractiveFigure, Picture, PrintedText, read
+from book.records.cleaning import SVG
+from book.render import plots
 from book.render.results import restyled
 from book.runner.freshness import digest
 from book.text.blocks import (
@@ -331,7 +333,10 @@ class Writer:
         if isinstance(output, PrintedText):
             return f"#output({string(output.text)})\n"
         picture = restyled(output, cell)
-        path = self._picture(picture.bytes, f".{PICTURES[picture.kind]}")
+        data = picture.bytes
+        if picture.kind == SVG:
+            data = plots.printed(data.decode()).encode()
+        path = self._picture(data, f".{PICTURES[picture.kind]}")
         return f"#plot({path}, {string(picture.alt)})\n"
 
     # The bibliography

@@ -44,6 +44,16 @@ COLORS = {
 LIGHT = {color: similar[0] for similar in COLORS.values() for color in similar}
 VARIABLES = {similar[0]: f"var(--{name})" for name, similar in COLORS.items()}
 
+# On paper, series also differ in gray.
+PRINTED = {
+    "series-1": "#123f85",
+    "series-2": "#d98a45",
+    "series-3": "#2f8d57",
+    "series-4": "#c3b2ea",
+    "series-5": "#7a1a14",
+}
+PRINTED_COLORS = {COLORS[name][0]: color for name, color in PRINTED.items()}
+
 # Attributes that the root replaces, and values that are the default.
 UNUSED = {"class", "style", "font", "font-family", "type", "version"}
 DEFAULTS = {("opacity", "1"), ("fill-opacity", "1"), ("stroke-opacity", "1")}
@@ -55,6 +65,12 @@ NO_ROTATION = re.compile(r"rotate\(-?0 [^)]*\)")
 
 
 # Plots that stand alone
+
+
+def printed(svg: str) -> str:
+    """Return a plot of `restyle` whose series can be told apart in gray."""
+    found = re.compile("|".join(PRINTED_COLORS))
+    return found.sub(lambda color: PRINTED_COLORS[color[0]], svg)
 
 
 @functools.cache  # several formats show the same plot

@@ -240,3 +240,15 @@ def test_the_plots_of_all_records_are_parts_of_their_pages():
                 assert html is not None and len(html) < 60_000, file
                 assert not re.search(r'(?:fill|stroke)="#', html), file
     assert found > 50
+
+
+def test_series_differ_in_gray_on_paper() -> None:
+    def gray(color: str) -> float:
+        red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+        return 0.299 * red + 0.587 * green + 0.114 * blue
+
+    screen = "".join(plots.COLORS[f"series-{n}"][0] for n in range(1, 5))
+    printed = re.findall("#[0-9a-f]{6}", plots.printed(screen))
+    grays = sorted(map(gray, printed))
+    assert len(grays) == 4 and "#1a56b0" not in printed
+    assert min(b - a for a, b in zip(grays, grays[1:], strict=False)) > 30
