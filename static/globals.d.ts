@@ -18,8 +18,8 @@ declare function bookLoad(file: string): Promise<void>;
 declare function bookPrepare(within: Element): void;
 declare function bookTarget(hash: string): Element | null;
 declare const bookGuess: {
-  read(text: string, unit: string, question?: string): { value?: number; words?: string; problem?: string };
-  verdict(value: number, arithmetic: number, output: number, name?: string, varies?: boolean): string;
+  read(text: string, unit: string, question?: string): { value?: Answer; words?: string; problem?: string };
+  verdict(value: Answer, arithmetic: Answer, output: Answer, name?: string, varies?: boolean): string;
   typical(ratios: number[]): number;
 };
 declare function bookTally(numbers: Compared[], erase: () => void): void;
@@ -31,7 +31,9 @@ declare var bookPreviews: any;
 declare var bookSearchData: any;
 declare var bookSolutions: Record<string, string>;
 
-interface Compared { value?: number; words?: string; arithmetic?: number; output?: number; name: string }
+type Answer = any; // a number, or the words of a choice
+
+interface Compared { value?: Answer; words?: string; arithmetic?: Answer; output?: Answer; name: string }
 
 interface Window {
   bookTally: typeof bookTally;

@@ -95,7 +95,9 @@
 
   // Returns a prediction, the arithmetic and the output compared in words. `name` is that
   // of the output, which may vary from machine to machine. There may be no arithmetic.
+  // A choice is right, or the output shows another one.
   function verdict(value, arithmetic, output, name = "output", varies = false) {
+    if (typeof output === "string") return value === output ? "right" : `not so: ${output}`;
     const isSmall = value < output;
     if (!value || !output) {
       if (value === output) return "right";

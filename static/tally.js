@@ -16,6 +16,13 @@
     return found < 10 ? found.toFixed(1) : String(found);
   };
 
+  // Returns how many choices of the reader are right, in words.
+  function choices(chosen) {
+    const right = chosen.filter(({ value, output }) => value === output).length;
+    const of = chosen.length > 1 ? `${chosen.length} choices` : "choice";
+    return `${right} of your ${of} on this page ${right === 1 ? "is" : "are"} right.`;
+  }
+
   // Returns how far the reader and the arithmetic are off, in words.
   function summary(yours, arithmetic) {
     const one = "Your prediction on this page is off";
@@ -50,12 +57,13 @@
   const record = element("section", "tally");
   record.setAttribute("aria-label", "Your predictions");
 
-  // Shows the record of numbers, each with its arithmetic, if any, and its output. The
-  // function `erase` forgets them.
+  // Shows the record of numbers, each with its arithmetic, if any, and its output, and of
+  // choices. The function `erase` forgets them.
   window.bookTally = (numbers, erase) => {
     record.remove();
     const found = numbers.filter(({ value, output }) => value > 0 && output > 0);
-    if (!found.length) return;
+    const chosen = numbers.filter(({ output }) => typeof output === "string");
+    if (!found.length && !chosen.length) return;
     const yours = found.map(({ value, output }) => value / output);
     const arithmetic = found
       .filter((n) => n.arithmetic > 0)
@@ -65,8 +73,11 @@
     const button = element("button", "", "Erase my predictions on this page");
     Object.assign(button, { type: "button", onclick: erase });
     const kept = " Predictions stay in this browser. ";
-    const line = element("p", "", summary(yours, arithmetic), kept, button);
-    record.replaceChildren(line, strip(yours, arithmetic), key);
+    const words = [];
+    if (found.length) words.push(summary(yours, arithmetic));
+    if (chosen.length) words.push(choices(chosen));
+    const line = element("p", "", words.join(" "), kept, button);
+    record.replaceChildren(line, ...(found.length ? [strip(yours, arithmetic), key] : []));
     const exercises = document.getElementById("exercises");
     if (exercises) exercises.before(record);
     else document.getElementById("text").append(record);

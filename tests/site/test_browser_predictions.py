@@ -189,7 +189,7 @@ def test_a_published_number_is_compared_if_the_cell_prints_no_other(
     open_http_page: Visitor,
 ):
     page = open_http_page("chapter_gpus/performance.html")
-    asked = page.locator('.prediction[data-unit="TFLOP/s"]:visible').first
+    asked = page.locator('.prediction:has([data-unit="TFLOP/s"]):visible').first
     compare(asked, "147.2")
     expect(asked.locator(".yours dd")).to_have_text(
         "147.2 TFLOP/s, like the arithmetic; "

@@ -116,6 +116,11 @@ for (const [numbers, words] of [
     assert.equal(verdict(...numbers), words);
   });
 
+test("a choice is right or not", () => {
+  assert.equal(verdict("a copy", undefined, "a copy"), "right");
+  assert.equal(verdict("a copy", undefined, "an error"), "not so: an error");
+});
+
 test("a typical factor does not depend on the direction", () => {
   assert.equal(typical([2, 0.5]), 2);
   assert.equal(typical([4, 1]), 2);
