@@ -19,8 +19,8 @@
   // Returns how many choices of the reader are right, in words.
   function choices(chosen) {
     const right = chosen.filter(({ value, output }) => value === output).length;
-    const of = chosen.length > 1 ? `${chosen.length} choices` : "choice";
-    return `${right} of your ${of} on this page ${right === 1 ? "is" : "are"} right.`;
+    if (chosen.length === 1) return `Your choice on this page is ${right ? "" : "not "}right.`;
+    return `${right} of your ${chosen.length} choices on this page ${right === 1 ? "is" : "are"} right.`;
   }
 
   // Returns how far the reader and the arithmetic are off, in words.

@@ -253,6 +253,109 @@ def test_a_record_sums_up_what_the_reader_has_predicted(open_http_page: Visitor)
     assert page.evaluate("localStorage.predictions") == "{}"
 
 
+# Choices, and several numbers
+
+USES = "chapter_gpus/use-gpu.html"
+
+
+def about(page: Page, words: str) -> Locator:
+    """Return the first visible prediction whose question has some words."""
+    return page.locator(f'.prediction[data-question*="{words}"]:visible').first
+
+
+def verdicts(prediction: Locator) -> list[str]:
+    return prediction.locator(".yours dd:visible").all_inner_texts()
+
+
+def test_a_choice_is_made_with_the_keyboard(open_http_page: Visitor):
+    page = open_http_page(f"{USES}?tab=pytorch")
+    asked = about(page, "What does PyTorch do if you add")
+    expect(asked.locator(".covered")).to_be_hidden()
+    page.keyboard.press("Tab")
+    asked.get_by_role("radio").first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(asked.locator(".covered")).to_be_visible()
+    expect(asked.get_by_role("group", name="Comparison")).to_be_focused()
+    assert verdicts(asked) == ["copy silently, then add, not so: raise an error"]
+    reload(page)
+    expect(asked.locator(".covered")).to_be_visible()
+    asked.get_by_role("button", name="Cover again").click()
+    expect(asked.get_by_role("radio", checked=True)).to_have_count(0)
+    asked.get_by_role("radio", name="raise an error").check()
+    asked.get_by_role("button", name="Compare").click()
+    assert verdicts(asked) == ["raise an error, right"]
+    expect(page.locator(".tally")).to_contain_text("Your choice on this page is right.")
+
+
+def test_nothing_is_uncovered_without_a_choice(open_http_page: Visitor):
+    page = open_http_page(USES)
+    asked = about(page, "on the device already")
+    asked.get_by_role("button", name="Compare").click()
+    expect(asked.get_by_role("status")).to_have_text(
+        "Choose an answer, or show the output."
+    )
+    expect(asked.get_by_role("radio").first).to_be_focused()
+    expect(asked.locator(".covered")).to_be_hidden()
+    asked.get_by_role("radio").first.check()
+    expect(asked.get_by_role("status")).to_be_empty()
+
+
+def test_the_output_of_each_framework_decides(open_http_page: Visitor):
+    page = open_http_page(f"{USES}?tab=pytorch")
+    asked = "on the device already"
+    about(page, asked).get_by_role("radio", name="yes").check()
+    about(page, asked).get_by_role("button", name="Compare").click()
+    assert verdicts(about(page, asked)) == ["yes, right"]
+    choose(page, "jax")
+    assert verdicts(about(page, asked)) == ["yes, not so: no"]
+
+
+def test_several_numbers_are_compared_one_by_one(open_http_page: Visitor):
+    page = open_http_page(USES)
+    asked = about(page, "three copies of n")
+    asked.get_by_label("n = 6144").fill("7.1")
+    asked.get_by_label("n = 256").fill("many")
+    page.keyboard.press("Enter")
+    expect(asked.get_by_label("n = 256")).to_be_focused()
+    expect(asked.get_by_role("status")).to_contain_text("“many” is not a number")
+    expect(asked.locator(".covered")).to_be_hidden()
+    asked.get_by_label("n = 256").fill("12 µs")
+    page.keyboard.press("Enter")
+    expect(asked.locator(".covered")).to_be_visible()
+    assert verdicts(asked) == [
+        "7.1 ms, right",
+        "12 µs = 0.0120 ms, too small by a factor of 3.5",
+    ]
+    reload(page)
+    assert len(verdicts(asked)) == 2
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "screen", [{"viewport": WIDE}, TOUCH_SCREEN], ids=["wide", "phone"]
+)
+def test_choices_and_several_fields_are_accessible(
+    open_http_page: Visitor, violations: Violations, screen: dict[str, Any], scheme: str
+):
+    page = open_http_page(USES, color_scheme=scheme, **screen)
+    about(page, "on the device already").get_by_role("button", name="Compare").click()
+    compare_all(page)
+    assert violations(page) == [] and probe(page, "tooWide") == []
+
+
+def compare_all(page: Page) -> None:
+    """Answer a question with choices and one with two numbers."""
+    about(page, "add tensors on two").get_by_role("radio").first.check()
+    about(page, "add tensors on two").get_by_role("button", name="Compare").click()
+    for box in about(page, "three copies of n").get_by_role("textbox").all():
+        box.fill("7.1")
+    page.keyboard.press("Enter")
+
+
+# Focus, frameworks, settings
+
+
 def test_focus_goes_to_the_row(open_http_page: Visitor):
     page = open_http_page(SECTION)
     button(page).press("Enter")
