@@ -112,13 +112,7 @@
     return `like the arithmetic; the ${name} is ${words}`;
   }
 
-  // Returns the typical factor by which some numbers are off, which are divided by outputs.
-  function typical(ratios) {
-    const sum = ratios.reduce((total, ratio) => total + Math.abs(Math.log(ratio)), 0);
-    return Number(Math.exp(sum / ratios.length).toPrecision(2));
-  }
-
-  const guess = { KINDS, read, verdict, typical };
+  const guess = { KINDS, read, verdict };
   if (typeof module === "undefined") Object.assign(window, { bookGuess: guess });
   else module.exports = guess;
 })();

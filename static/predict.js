@@ -1,5 +1,6 @@
 // Predictions: an output stays covered until the reader predicts numbers of it, chooses what
-// it says, or shows it. The attribute data-predict of the root is "off" if the reader wants no covers.
+// it says, or shows it. The attribute data-predict of the root is "off" if the reader wants no
+// covers.
 //
 // A question is asked once: its answer uncovers the outputs of the question in every
 // framework, the arithmetic in the text above them, and the paragraph below them. So does
@@ -59,16 +60,8 @@
     return { problem: "Choose an answer, or show the output." };
   }
 
-  // Returns how the reader's text for each field of a prediction is read.
-  function readAll(prediction, texts) {
-    return rowsOf(prediction).map((row, i) => readFor(row, texts[i]));
-  }
-
   const isAnswered = (prediction) =>
-    readAll(prediction, kept(prediction)).every(({ value }) => value !== undefined);
-
-  // Returns the texts of the reader's answers to a prediction, one for each field.
-  const kept = (prediction) => answers[keyOf(prediction)]?.split(" | ") ?? [];
+    comparedIn(prediction).every(({ value }) => value !== undefined);
 
   // Returns the value of the first answer of a row whose name matches, if there is one.
   function answerIn(row, name) {
@@ -76,24 +69,30 @@
     return readFor(row, found?.nextElementSibling.textContent).value;
   }
 
-  // Returns the answers that a row compares with the reader's text. A published number is
-  // compared if the cell prints no other.
-  function compared(row, text) {
-    const { value, words } = readFor(row, text);
-    const printed = answerIn(row, /^Output/);
-    const varies = answerIn(row, /^Output on/) !== undefined;
-    const published = answerIn(row, /, cited$/);
-    const arithmetic = answerIn(row, /^Arithmetic/);
-    const name = printed === undefined ? "published number" : "output";
-    return { value, words, arithmetic, output: printed ?? published, name, varies };
+  // Returns what the rows of a prediction compare with the reader's answers, whose texts are
+  // kept as one. A published number is compared if the cell prints no other.
+  function comparedIn(prediction) {
+    const texts = answers[keyOf(prediction)]?.split(" | ") ?? [];
+    return rowsOf(prediction).map((row, i) => {
+      const { value, words } = readFor(row, texts[i]);
+      const printed = answerIn(row, /^Output/);
+      return {
+        row,
+        value,
+        words,
+        arithmetic: answerIn(row, /^Arithmetic/),
+        output: printed ?? answerIn(row, /, cited$/),
+        name: printed === undefined ? "published number" : "output",
+        varies: answerIn(row, /^Output on/) !== undefined,
+      };
+    });
   }
 
   // Writes the reader's answers and their verdicts into the rows of a prediction.
   function enter(prediction) {
-    const texts = kept(prediction);
-    for (const [i, row] of rowsOf(prediction).entries()) {
-      const { value, words, arithmetic, output, name, varies } = compared(row, texts[i]);
+    for (const { row, value, words, arithmetic, output, name, varies } of comparedIn(prediction)) {
       const shown = row.querySelector(".yours dd");
+      shown.parentElement.hidden = value === undefined;
       shown.textContent = words ?? "";
       if (value === undefined || output === undefined) continue;
       const verdict = document.createElement("span");
@@ -105,22 +104,18 @@
   // Sums up the predictions that the reader sees, each once.
   async function sumUp() {
     const shown = predictions.filter((p) => p.checkVisibility());
-    const byKey = new Map(shown.map((p) => [keyOf(p), p]));
-    const answered = [...byKey.values()].filter(isAnswered).flatMap((p) => {
-      const texts = kept(p);
-      return rowsOf(p).map((row, i) => compared(row, texts[i]));
-    });
-    if (!answered.length && !window.bookTally) return;
-    await bookLoad("tally.js");
-    bookTally(answered, () => erase(shown));
+    const answered = [...new Map(shown.map((p) => [keyOf(p), p])).values()].filter(isAnswered);
+    if (!answered.length && !window.bookTally && !bookKept("record")) return;
+    await Promise.all(["tally.css", "tally.js", "record.js"].map(bookLoad));
+    bookTally(answered.flatMap(comparedIn), () => erase(shown));
+    bookRecord.show(answered.map((p) => [keyOf(p), answers[keyOf(p)], comparedIn(p)]));
   }
 
   // Shows what the reader has answered, and covers the rest.
   function update() {
     for (const prediction of predictions) {
-      const isDone = isAnswered(prediction);
-      prediction.toggleAttribute("data-open", isDone || seen.has(keyOf(prediction)));
-      for (const yours of all(".yours", prediction)) yours.hidden = !isDone;
+      const isOpen = isAnswered(prediction) || seen.has(keyOf(prediction));
+      prediction.toggleAttribute("data-open", isOpen);
       enter(prediction);
     }
     follow();
@@ -167,11 +162,11 @@
     event.preventDefault();
     const prediction = event.target.parentElement;
     const texts = new FormData(event.target).getAll("guess").map((text) => String(text).trim());
-    const read = readAll(prediction, texts);
-    const wrong = read.findIndex(({ problem }) => problem);
+    const problems = rowsOf(prediction).map((row, i) => readFor(row, texts[i]).problem);
+    const wrong = problems.findIndex(Boolean);
     if (wrong >= 0) {
       const field = all("input", event.target)[wrong];
-      say(field, read[wrong].problem, true);
+      say(field, problems[wrong], true);
       field.focus();
       return;
     }
@@ -215,6 +210,7 @@
 
   function erase(shown) {
     forget(shown);
+    bookRecord.forget(shown.map(keyOf));
     bookChange(document.querySelector("#exercises") ?? root, update);
   }
 

@@ -5,6 +5,17 @@
 (() => {
   const REACH = 10; // the axis reaches at least from 1/10 to 10
 
+  // Returns the typical factor by which some numbers are off, which are divided by outputs.
+  function typical(ratios) {
+    const sum = ratios.reduce((total, ratio) => total + Math.abs(Math.log(ratio)), 0);
+    return Number(Math.exp(sum / ratios.length).toPrecision(2));
+  }
+
+  if (typeof module !== "undefined") {
+    module.exports = { typical }; // for tests in Node
+    return;
+  }
+
   function element(tag, className, ...children) {
     const made = Object.assign(document.createElement(tag), { className });
     made.append(...children);
@@ -12,7 +23,7 @@
   }
 
   const factor = (ratios) => {
-    const found = bookGuess.typical(ratios);
+    const found = typical(ratios);
     return found < 10 ? found.toFixed(1) : String(found);
   };
 

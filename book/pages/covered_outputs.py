@@ -69,7 +69,7 @@ def _row(asked: Asked, prediction: Prediction) -> str:
     if cited:
         row.append((f"{cited['hardware']}, cited", f"{cited['value']} {cited['unit']}"))
     entries = "".join(ENTRY.format(*map(html.escape, pair)) for pair in row)
-    label = f'<p class="field">{html.escape(asked.label)}</p>\n' if asked.label else ""
+    label = f"<p><strong>{html.escape(asked.label)}</strong></p>\n" if asked.label else ""
     return ROW.format(label=label, unit=html.escape(asked.unit), entries=entries)
 
 
