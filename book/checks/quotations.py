@@ -144,6 +144,8 @@ def _mistakes_in_cell(cell: Cell) -> Iterator[str]:
         return
     if "answer" not in cell.attributes:
         yield 'no part of the output to predict; write answer="n = 8: ? ms"'
+    if {"fields", "cited"} <= cell.attributes.keys():
+        yield "'cited' of a question with several fields; remove one of them"
     if "right" in cell.attributes:
         yield "'right' without choices; add them, or remove right"
     fields = parts(cell, "fields") or [""]

@@ -33,6 +33,7 @@ autocomplete="off"> {}</span>'
 FIELD = "<label><span>{}</span> {}</label>\n"
 CHOICE = '<label><input type="radio" name="guess" value="{0}"> {0}</label>\n'
 SEVERAL = "<fieldset>\n<legend>{}</legend>\n{}</fieldset>"
+LABEL = "<p><strong>{}</strong></p>\n"
 ROW = """\
 {label}<dl data-unit="{unit}">
 <div class="yours"><dt>You</dt><dd></dd></div>
@@ -69,7 +70,7 @@ def _row(asked: Asked, prediction: Prediction) -> str:
     if cited:
         row.append((f"{cited['hardware']}, cited", f"{cited['value']} {cited['unit']}"))
     entries = "".join(ENTRY.format(*map(html.escape, pair)) for pair in row)
-    label = f"<p><strong>{html.escape(asked.label)}</strong></p>\n" if asked.label else ""
+    label = LABEL.format(html.escape(asked.label)) if asked.label else ""
     return ROW.format(label=label, unit=html.escape(asked.unit), entries=entries)
 
 

@@ -145,6 +145,10 @@ QUESTION = 'no question for readers; write question="How many ms for n = 8?"'
             *(3, "'b' must have one ?"),
         ),
         (PREDICTING.format(f'{ASKED}answer="?" right=largest'), 3, "without choices"),
+        (
+            PREDICTING.format(f'{ASKED}answer="? | ?" fields="a | b" cited=x'),
+            *(3, "'cited' of a question with several fields"),
+        ),
         (PREDICTING.format(f'{ASKED}choices="yes"'), 3, "two different choices"),
         (PREDICTING.format(f'{ASKED}choices="yes | "'), 3, "two different choices"),
         (
