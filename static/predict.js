@@ -161,7 +161,7 @@
   function answer(event) {
     event.preventDefault();
     const prediction = event.target.parentElement;
-    const texts = new FormData(event.target).getAll("guess").map((text) => String(text).trim());
+    const texts = all("[type=text], :checked", event.target).map(({ value }) => value.trim());
     const problems = rowsOf(prediction).map((row, i) => readFor(row, texts[i]).problem);
     const wrong = problems.findIndex(Boolean);
     if (wrong >= 0) {

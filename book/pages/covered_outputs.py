@@ -28,8 +28,8 @@ FORM = """\
 {outputs}</div>
 </div>
 """
-INPUT = '<span><input type="text" name="guess" inputmode="decimal" \
-autocomplete="off"> {}</span>'
+INPUT = '<span><input type="text" inputmode="decimal" autocomplete="off"> \
+{}</span>'
 FIELD = "<label><span>{}</span> {}</label>\n"
 CHOICE = '<label><input type="radio" name="guess" value="{0}"> {0}</label>\n'
 SEVERAL = "<fieldset>\n<legend>{}</legend>\n{}</fieldset>"
