@@ -60,17 +60,28 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Prediction:
-    """A number in the outputs of a cell that readers predict before they see it.
+class Asked:
+    """A number that readers predict, or one of `choices`, which have no unit.
 
-    `question` asks for the number, whose unit is `unit`. In `numbers`, the name of each
-    number to compare, such as "Arithmetic", precedes its text. `cited` is a published
-    measurement, empty if there is none.
+    In `answers`, the name of each number to compare, such as "Arithmetic", precedes its
+    text. The label is empty if a question asks for one number only.
+    """
+
+    label: str
+    unit: str
+    answers: tuple[tuple[str, str], ...]
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What readers predict of the outputs of a cell before they see them.
+
+    `question` asks for it. `cited` is a published measurement, empty if there is none.
     """
 
     question: str
-    unit: str
-    numbers: tuple[tuple[str, str], ...]
+    fields: tuple[Asked, ...]
     cited: Facts = field(default_factory=dict)
 
 
@@ -235,41 +246,70 @@ def _prediction(
     if not cell.predicts:
         return None
     cited = measurements.get(cell.attributes.get("cited", ""), {})
-    found = _numbers(cell, runs, view, cited)
-    if not found:
-        return None
     question = cell.attributes["question"]
-    units = [number.unit for number in reversed(found.values())]
-    units += [cited.get("unit", ""), unit_asked(question)]
-    unit = next(filter(None, units), "")
-    texts = (q.text if q.unit else f"{q.text} {unit}".strip() for q in found.values())
-    numbers = tuple(zip(found, texts, strict=True))
-    return Prediction(question, unit, numbers, cited)
+    choices = tuple(predictions.parts(cell, "choices"))
+    labels = [""] if choices else predictions.parts(cell, "fields") or [""]
+    of_runs = [
+        (run, predictions.answers(view.blocks, cell, text_of(run.outputs)))
+        for run in runs
+    ]
+    if not all(found for _, found in of_runs):
+        return None
+    fields = [
+        _asked(
+            label,
+            choices,
+            _compared(cell, [(run, found[i]) for run, found in of_runs], view, cited),
+            [cited.get("unit", ""), unit_asked(question)],
+        )
+        for i, label in enumerate(labels)
+    ]
+    return Prediction(question, tuple(fields), cited) if fields[0].answers else None
 
 
-def _numbers(
-    cell: Cell, runs: list[Run], view: TabView, cited: Facts
-) -> dict[str, Quantity]:
-    """Return the arithmetic and the output of each run; empty if a run lacks it.
+def _asked(
+    label: str,
+    choices: tuple[str, ...],
+    compared: dict[str, Quantity | str],
+    others: list[str],
+) -> Asked:
+    """Return what a field asks for, in the unit of its last number or another one."""
+    numbers = [found for found in compared.values() if isinstance(found, Quantity)]
+    units = [number.unit for number in reversed(numbers)] + others
+    unit = "" if choices else next(filter(None, units), "")
+    texts = [
+        found
+        if isinstance(found, str)
+        else (found.text if found.unit else f"{found.text} {unit}".strip())
+        for found in compared.values()
+    ]
+    return Asked(label, unit, tuple(zip(compared, texts, strict=True)), choices)
+
+
+def _compared(
+    cell: Cell,
+    found: list[tuple[Run, predictions.Answer]],
+    view: TabView,
+    cited: Facts,
+) -> dict[str, Quantity | str]:
+    """Return the arithmetic and the output of each run, by their names.
 
     An output that is the same on all machines, a count for instance, names none.
     """
     titles = {maker["machine"]: title(maker) for maker in view.makers}
-    numbers: dict[str, Quantity] = {}
-    for run in runs:
-        answer = predictions.answer(view.blocks, cell, text_of(run.outputs))
-        if answer is None:
-            return {}
+    compared: dict[str, Quantity | str] = {}
+    for run, answer in found:
         name = ", ".join(titles[machine] for machine in run.machines)
         if answer.arithmetic:
-            label = "Arithmetic" if len(runs) == 1 else f"Arithmetic, {name}"
-            numbers[label] = answer.arithmetic
+            label = "Arithmetic" if len(found) == 1 else f"Arithmetic, {name}"
+            compared[label] = answer.arithmetic
         # Some cells print the published number itself.
-        if not cited or answer.printed.value != float(cited["value"]):
-            is_of_machine = cell.varies or len(runs) > 1
+        number = answer.printed
+        if not (cited and number and number.value == float(cited["value"])):
+            is_of_machine = cell.varies or len(found) > 1
             label = f"Output on {name}" if is_of_machine else "Output"
-            numbers[label] = answer.printed
-    return numbers
+            compared[label] = number or answer.text
+    return compared
 
 
 def _with_origin(run: Run, tabs: tuple[str, ...], views: list[TabView]) -> Run:

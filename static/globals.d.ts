@@ -17,11 +17,15 @@ declare function bookLoad(file: string): Promise<void>;
 declare function bookPrepare(within: Element): void;
 declare function bookTarget(hash: string): Element | null;
 declare const bookGuess: {
-  read(text: string, unit: string, question?: string): { value?: number; words?: string; problem?: string };
-  verdict(value: number, arithmetic: number, output: number, name?: string, varies?: boolean): string;
-  typical(ratios: number[]): number;
+  KINDS: Map<string, number>[];
+  read(text: string, unit: string, question?: string): { value?: Answer; words?: string; problem?: string };
+  verdict(value: Answer, arithmetic: Answer, output: Answer, name?: string, varies?: boolean): string;
 };
 declare function bookTally(numbers: Compared[], erase: () => void): void;
+declare const bookRecord: {
+  forget(keys: string[]): void;
+  show(answers: [string, string, Compared[]][]): void;
+};
 declare const bookCompare: { toggle(): void; toggleDifferences(): void };
 declare var bookSearch: { open(loaded: Promise<unknown>, words?: string): void };
 declare var bookExplorables: Record<string, (figure: Element) => void>;
@@ -31,7 +35,9 @@ declare var bookSearchData: string;
 declare var bookSearchEngine: (json: string) => (request: any) => any;
 declare var bookSolutions: Record<string, string>;
 
-interface Compared { value?: number; words?: string; arithmetic?: number; output?: number; name: string }
+type Answer = any; // a number, or the words of a choice
+
+interface Compared { value?: Answer; words?: string; arithmetic?: Answer; output?: Answer; name: string; varies: boolean; row: HTMLElement }
 
 interface Window {
   bookTally: typeof bookTally;

@@ -95,7 +95,9 @@
 
   // Returns a prediction, the arithmetic and the output compared in words. `name` is that
   // of the output, which may vary from machine to machine. There may be no arithmetic.
+  // A choice is right, or the output shows another one.
   function verdict(value, arithmetic, output, name = "output", varies = false) {
+    if (typeof output === "string") return value === output ? "right" : `not so: ${output}`;
     const isSmall = value < output;
     if (!value || !output) {
       if (value === output) return "right";
@@ -110,13 +112,7 @@
     return `like the arithmetic; the ${name} is ${words}`;
   }
 
-  // Returns the typical factor by which some numbers are off, which are divided by outputs.
-  function typical(ratios) {
-    const sum = ratios.reduce((total, ratio) => total + Math.abs(Math.log(ratio)), 0);
-    return Number(Math.exp(sum / ratios.length).toPrecision(2));
-  }
-
-  const guess = { KINDS, read, verdict, typical };
+  const guess = { KINDS, read, verdict };
   if (typeof module === "undefined") Object.assign(window, { bookGuess: guess });
   else module.exports = guess;
 })();

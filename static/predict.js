@@ -1,5 +1,6 @@
-// Predictions: an output stays covered until the reader predicts a number of it, or shows
-// it. The attribute data-predict of the root is "off" if the reader wants no covers.
+// Predictions: an output stays covered until the reader predicts numbers of it, chooses what
+// it says, or shows it. The attribute data-predict of the root is "off" if the reader wants no
+// covers.
 //
 // A question is asked once: its answer uncovers the outputs of the question in every
 // framework, the arithmetic in the text above them, and the paragraph below them. So does
@@ -46,55 +47,75 @@
     return found.at(isBelow ? 0 : -1);
   }
 
-  // Returns the value and the words of a text in the unit that a prediction asks for.
-  const readFor = (prediction, text) =>
-    bookGuess.read(text ?? "", prediction.dataset.unit, prediction.dataset.question);
+  // Returns the rows of answers to compare, one for each field of a prediction.
+  const rowsOf = (prediction) => all(".answers > dl", prediction);
 
-  // Returns the value of the first number of the row whose name matches, if there is one.
-  function numberIn(prediction, name) {
-    const found = all("dt", prediction).find((dt) => name.test(dt.textContent));
-    return readFor(prediction, found?.nextElementSibling.textContent).value;
+  // Returns the value and the words of a text in the unit that a row has, or those of a
+  // choice, which are the same.
+  function readFor(row, text = "") {
+    const prediction = row.closest(".prediction");
+    const choices = all("[type=radio]", prediction).map((radio) => radio.value);
+    if (!choices.length) return bookGuess.read(text, row.dataset.unit, prediction.dataset.question);
+    if (choices.includes(text)) return { value: text, words: text };
+    return { problem: "Choose an answer, or show the output." };
   }
 
-  // Returns the numbers that a prediction compares. A published number is compared if the
-  // cell prints no other.
-  function compared(prediction) {
-    const { value, words } = readFor(prediction, answers[keyOf(prediction)]);
-    const printed = numberIn(prediction, /^Output/);
-    const varies = Boolean(numberIn(prediction, /^Output on/));
-    const published = numberIn(prediction, /, cited$/);
-    const arithmetic = numberIn(prediction, /^Arithmetic/);
-    const name = printed === undefined ? "published number" : "output";
-    return { value, words, arithmetic, output: printed ?? published, name, varies };
+  const isAnswered = (prediction) =>
+    comparedIn(prediction).every(({ value }) => value !== undefined);
+
+  // Returns the value of the first answer of a row whose name matches, if there is one.
+  function answerIn(row, name) {
+    const found = all("dt", row).find((dt) => name.test(dt.textContent));
+    return readFor(row, found?.nextElementSibling.textContent).value;
   }
 
-  // Writes the reader's number and its verdict into the row of a prediction.
+  // Returns what the rows of a prediction compare with the reader's answers, whose texts are
+  // kept as one. A published number is compared if the cell prints no other.
+  function comparedIn(prediction) {
+    const texts = answers[keyOf(prediction)]?.split(" | ") ?? [];
+    return rowsOf(prediction).map((row, i) => {
+      const { value, words } = readFor(row, texts[i]);
+      const printed = answerIn(row, /^Output/);
+      return {
+        row,
+        value,
+        words,
+        arithmetic: answerIn(row, /^Arithmetic/),
+        output: printed ?? answerIn(row, /, cited$/),
+        name: printed === undefined ? "published number" : "output",
+        varies: answerIn(row, /^Output on/) !== undefined,
+      };
+    });
+  }
+
+  // Writes the reader's answers and their verdicts into the rows of a prediction.
   function enter(prediction) {
-    const { value, words, arithmetic, output, name, varies } = compared(prediction);
-    const number = prediction.querySelector(".yours dd");
-    number.textContent = words ?? "";
-    if (value === undefined || output === undefined) return;
-    const verdict = document.createElement("span");
-    verdict.textContent = `, ${bookGuess.verdict(value, arithmetic, output, name, varies)}`;
-    number.append(verdict);
+    for (const { row, value, words, arithmetic, output, name, varies } of comparedIn(prediction)) {
+      const shown = row.querySelector(".yours dd");
+      shown.parentElement.hidden = value === undefined;
+      shown.textContent = words ?? "";
+      if (value === undefined || output === undefined) continue;
+      const verdict = document.createElement("span");
+      verdict.textContent = `, ${bookGuess.verdict(value, arithmetic, output, name, varies)}`;
+      shown.append(verdict);
+    }
   }
 
   // Sums up the predictions that the reader sees, each once.
   async function sumUp() {
     const shown = predictions.filter((p) => p.checkVisibility());
-    const byKey = new Map(shown.map((p) => [keyOf(p), compared(p)]));
-    const answered = [...byKey.values()].filter(({ value }) => value !== undefined);
-    if (!answered.length && !window.bookTally) return;
-    await bookLoad("tally.js");
-    bookTally(answered, () => erase(shown));
+    const answered = [...new Map(shown.map((p) => [keyOf(p), p])).values()].filter(isAnswered);
+    if (!answered.length && !window.bookTally && !bookKept("record")) return;
+    await Promise.all(["tally.css", "tally.js", "record.js"].map(bookLoad));
+    bookTally(answered.flatMap(comparedIn), () => erase(shown));
+    bookRecord.show(answered.map((p) => [keyOf(p), answers[keyOf(p)], comparedIn(p)]));
   }
 
   // Shows what the reader has answered, and covers the rest.
   function update() {
     for (const prediction of predictions) {
-      const isAnswered = readFor(prediction, answers[keyOf(prediction)]).value !== undefined;
-      prediction.toggleAttribute("data-open", isAnswered || seen.has(keyOf(prediction)));
-      prediction.querySelector(".yours").hidden = !isAnswered;
+      const isOpen = isAnswered(prediction) || seen.has(keyOf(prediction));
+      prediction.toggleAttribute("data-open", isOpen);
       enter(prediction);
     }
     follow();
@@ -125,28 +146,32 @@
   function say(field, words, isWrong = false) {
     const prediction = field.closest(".prediction");
     prediction.querySelector(".reading").textContent = words;
-    if (isWrong) field.setAttribute("aria-invalid", "true");
+    if (isWrong && field.type === "text") field.setAttribute("aria-invalid", "true");
     else field.removeAttribute("aria-invalid");
   }
 
   // While the reader types, only conversions are worth saying.
   function preview({ target }) {
-    const { words = "" } = readFor(target.closest(".prediction"), target.value);
+    const prediction = target.closest(".prediction");
+    const place = all("[type=text]", prediction).indexOf(target);
+    const { words = "" } = place < 0 ? {} : readFor(rowsOf(prediction)[place], target.value);
     say(target, words.includes("=") ? words : "");
   }
 
   function answer(event) {
     event.preventDefault();
     const prediction = event.target.parentElement;
-    const field = event.target.querySelector("input");
-    const { problem } = readFor(prediction, field.value);
-    if (problem) {
-      say(field, problem, true);
+    const texts = all("[type=text], :checked", event.target).map(({ value }) => value.trim());
+    const problems = rowsOf(prediction).map((row, i) => readFor(row, texts[i]).problem);
+    const wrong = problems.findIndex(Boolean);
+    if (wrong >= 0) {
+      const field = all("input", event.target)[wrong];
+      say(field, problems[wrong], true);
       field.focus();
       return;
     }
     readAnswers();
-    answers[keyOf(prediction)] = field.value.trim();
+    answers[keyOf(prediction)] = texts.join(" | ");
     bookKeep(KEY, JSON.stringify(answers));
     bookChange(prediction, update);
     focusRow(prediction);
@@ -179,12 +204,13 @@
     bookKeep(KEY, JSON.stringify(answers));
     for (const prediction of predictions.filter((p) => keys.includes(keyOf(p)))) {
       prediction.querySelector("form").reset();
-      say(prediction.querySelector(".guess input"), "");
+      for (const field of all(".guess input", prediction)) say(field, "");
     }
   }
 
   function erase(shown) {
     forget(shown);
+    bookRecord.forget(shown.map(keyOf));
     bookChange(document.querySelector("#exercises") ?? root, update);
   }
 
@@ -193,7 +219,8 @@
   for (const [i, prediction] of predictions.entries()) {
     const id = `reading-${i}`;
     prediction.querySelector(".reading").id = id;
-    prediction.querySelector(".guess input").setAttribute("aria-describedby", id);
+    for (const field of all(".guess input", prediction))
+      field.setAttribute("aria-describedby", id);
     prediction.querySelector("form").addEventListener("submit", answer);
     prediction.querySelector("form").addEventListener("input", preview);
     prediction.querySelector(".reveal").addEventListener("click", () => {

@@ -5,6 +5,17 @@
 (() => {
   const REACH = 10; // the axis reaches at least from 1/10 to 10
 
+  // Returns the typical factor by which some numbers are off, which are divided by outputs.
+  function typical(ratios) {
+    const sum = ratios.reduce((total, ratio) => total + Math.abs(Math.log(ratio)), 0);
+    return Number(Math.exp(sum / ratios.length).toPrecision(2));
+  }
+
+  if (typeof module !== "undefined") {
+    module.exports = { typical }; // for tests in Node
+    return;
+  }
+
   function element(tag, className, ...children) {
     const made = Object.assign(document.createElement(tag), { className });
     made.append(...children);
@@ -12,9 +23,16 @@
   }
 
   const factor = (ratios) => {
-    const found = bookGuess.typical(ratios);
+    const found = typical(ratios);
     return found < 10 ? found.toFixed(1) : String(found);
   };
+
+  // Returns how many choices of the reader are right, in words.
+  function choices(chosen) {
+    const right = chosen.filter(({ value, output }) => value === output).length;
+    if (chosen.length === 1) return `Your choice on this page is ${right ? "" : "not "}right.`;
+    return `${right} of your ${chosen.length} choices on this page ${right === 1 ? "is" : "are"} right.`;
+  }
 
   // Returns how far the reader and the arithmetic are off, in words.
   function summary(yours, arithmetic) {
@@ -50,12 +68,13 @@
   const record = element("section", "tally");
   record.setAttribute("aria-label", "Your predictions");
 
-  // Shows the record of numbers, each with its arithmetic, if any, and its output. The
-  // function `erase` forgets them.
+  // Shows the record of numbers, each with its arithmetic, if any, and its output, and of
+  // choices. The function `erase` forgets them.
   window.bookTally = (numbers, erase) => {
     record.remove();
     const found = numbers.filter(({ value, output }) => value > 0 && output > 0);
-    if (!found.length) return;
+    const chosen = numbers.filter(({ output }) => typeof output === "string");
+    if (!found.length && !chosen.length) return;
     const yours = found.map(({ value, output }) => value / output);
     const arithmetic = found
       .filter((n) => n.arithmetic > 0)
@@ -65,8 +84,11 @@
     const button = element("button", "", "Erase my predictions on this page");
     Object.assign(button, { type: "button", onclick: erase });
     const kept = " Predictions stay in this browser. ";
-    const line = element("p", "", summary(yours, arithmetic), kept, button);
-    record.replaceChildren(line, strip(yours, arithmetic), key);
+    const words = [];
+    if (found.length) words.push(summary(yours, arithmetic));
+    if (chosen.length) words.push(choices(chosen));
+    const line = element("p", "", words.join(" "), kept, button);
+    record.replaceChildren(line, ...(found.length ? [strip(yours, arithmetic), key] : []));
     const exercises = document.getElementById("exercises");
     if (exercises) exercises.before(record);
     else document.getElementById("text").append(record);

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import chain, pairwise, zip_longest
+from itertools import chain, pairwise, product, zip_longest
 
 from book.checks.quotations import agree, fresh_blocks
 from book.facts.predictions import (
+    find,
     has_arithmetic,
     introduces,
     is_open,
     is_paragraph,
     number_at,
+    parts,
+    right_choices,
 )
 from book.records.outputs import read, text_of
 from book.text.blocks import Block, Cell, Figure, Heading
@@ -27,6 +30,7 @@ from book.text.quantities import Quantity, quantities
 from book.text.section import Section
 
 SAME, NEAR = 0.005, 0.1
+TELLING = 8  # characters of a text that shows which choice is right
 SENTENCE = re.compile(r"(?<=[.:?!])\s+|\n\n")
 LABEL = re.compile(r">([^<>]+)<")  # in an SVG
 COUNTED = re.compile(r"\? (\w+)")
@@ -91,19 +95,38 @@ def _answers(
 ) -> Iterator[str]:
     """Yield the answers in sight between two headings."""
     for cell in [b for b in passage if isinstance(b, Cell) and b.predicts]:
-        answer = number_at(cell.attributes["answer"], text_of(cell.outputs))
-        if answer is None:
-            continue  # book.checks.quotations reports it
+        answers = _places(cell)
         for block in passage:
             other = block if isinstance(block, Cell) else None
             if _is_hidden(block, below) or (other and cell.varies and other.varies):
                 continue  # two measurements agree by chance
             within = SAME if other or block.line < cell.line else NEAR
-            for text in _texts(section, block):
-                if _tells(text, cell, answer, within):
-                    told = f"'{' '.join(text.split())[:90]}' tells '{answer.text}'"
+            for text, (place, number) in product(_texts(section, block), answers):
+                if (
+                    _tells(text, place, cell.varies, number, within)
+                    if number
+                    else find(place, text)
+                ):
+                    tells = number.text if number else place
+                    told = f"'{' '.join(text.split())[:90]}' tells '{tells}'"
                     which = f"the answer of line {cell.line} in {tab}; reword it"
                     yield f"{section.at(block.line)}: {told}, {which}, or move it"
+
+
+def _places(cell: Cell) -> list[tuple[str, Quantity | None]]:
+    """Return the places of the answers that a cell printed, with their numbers.
+
+    That of a choice has none, and counts only if it is no short word such as True. What
+    no output has is left to `book.checks.quotations`.
+    """
+    printed, places = text_of(cell.outputs), parts(cell, "answer")
+    if "choices" not in cell.attributes:
+        pairs = [(place, number_at(place, printed)) for place in places]
+        return [pair for pair in pairs if pair[1]]
+    if "right" in cell.attributes:
+        return []
+    right = [places[i] for i in right_choices(cell, printed) if places]
+    return [(place, None) for place in right if len(place) >= TELLING]
 
 
 def _is_hidden(block: Block, below: set[int]) -> bool:
@@ -128,18 +151,20 @@ def _texts(section: Section, block: Block) -> Iterator[str]:
             yield from SENTENCE.split(block.text)
 
 
-def _tells(text: str, cell: Cell, answer: Quantity, within: float) -> bool:
+def _tells(
+    text: str, place: str, varies: bool, answer: Quantity, within: float
+) -> bool:
     """Return True if a text has a number that is the answer, in any unit.
 
     A number with fewer than three digits, such as 16, needs the unit of the answer or
     the noun after it, as in 16 sectors. One without a unit has to be exact,
     and tells no answer that varies.
     """
-    noun = COUNTED.search(cell.attributes["answer"])
+    noun = COUNTED.search(place)
     return any(
         agree(number, answer, within if number.kind == answer.kind != "" else SAME)
         and (
-            (EXACT.match(number.text) and not cell.varies)
+            (EXACT.match(number.text) and not varies)
             or number.kind == answer.kind != ""
             or (noun and number.text.isdigit() and f"{number.text} {noun[1]}" in text)
         )

@@ -5,7 +5,7 @@
 - A number marked `.measured` is one that the nearest cell above it with numbers in its
   output has printed.
 - A number marked `.arithmetic` is the prediction of the next cell marked `.predict`,
-  whose output has the number that readers predict.
+  whose output has the number that readers predict, or shows which choice is right.
 """
 
 from __future__ import annotations
@@ -25,7 +25,14 @@ from book.facts.marked_numbers import (
     marked,
     published_measurements,
 )
-from book.facts.predictions import EQUATION, number_at, number_in_text, result
+from book.facts.predictions import (
+    EQUATION,
+    number_at,
+    numbers_in_text,
+    parts,
+    result,
+    right_choices,
+)
 from book.records import outputs, store
 from book.runner.freshness import digest_of_files
 from book.text.blocks import Block, Cell, Heading, Prose
@@ -41,7 +48,7 @@ SETTINGS = {
     "within": (r"\d+(?:\.\d+)?%", "30%"),
     "value": (r"\d+(?:\.\d+)?(?:e-?\d+)?", "2"),
 }
-OF_CELLS = ("question", "answer", "arithmetic", "cited")
+OF_CELLS = ("question", "choices", "fields", "answer", "right", "arithmetic", "cited")
 MEASURED_WITHIN = 0.25
 ROUNDED = 0.02
 MOST_SHOWN = 8
@@ -88,6 +95,21 @@ def mistakes_in_predictions(book: Book, section: Section) -> Iterator[tuple[int,
         for tab in book.tabs
     )
     yield from dict.fromkeys(chain.from_iterable(found))
+    yield from _different_forms([cell for cell in section.cells if cell.predicts])
+
+
+def _different_forms(cells: list[Cell]) -> Iterator[tuple[int, str]]:
+    """Yield each cell that asks the question of another with other fields or choices.
+
+    A reader's answer to a question counts in all tabs.
+    """
+    first: dict[str, Cell] = {}
+    for cell in cells:
+        other = first.setdefault(cell.attributes.get("question", ""), cell)
+        for name in ("choices", "fields"):
+            if parts(cell, name) != parts(other, name):
+                problem = f"the same question has other {name} in line {other.line}"
+                yield cell.line, f"{problem}; write the same, in the same order"
 
 
 def _mistakes(tab_blocks: list[Block]) -> Iterator[tuple[int, str]]:
@@ -117,10 +139,56 @@ def _mistakes_in_cell(cell: Cell) -> Iterator[str]:
         return
     if not cell.attributes.get("question", "").endswith("?"):
         yield 'no question for readers; write question="How many ms for n = 8?"'
+    if "choices" in cell.attributes:
+        yield from _mistakes_in_choices(cell)
+        return
     if "answer" not in cell.attributes:
         yield 'no part of the output to predict; write answer="n = 8: ? ms"'
+    if {"fields", "cited"} <= cell.attributes.keys():
+        yield "'cited' of a question with several fields; remove one of them"
+    if "right" in cell.attributes:
+        yield "'right' without choices; add them, or remove right"
+    fields = parts(cell, "fields") or [""]
+    if "fields" in cell.attributes and not _are_several(fields):
+        yield 'name at least two different fields, as in fields="n = 8 | n = 16"'
     for name in ("answer", "arithmetic"):
-        place = cell.attributes.get(name, "?")
+        places = parts(cell, name) if name in cell.attributes else ["?"] * len(fields)
+        yield from _wrong_number(name, places, "fields", fields)
+        yield from _without_number(places)
+
+
+def _mistakes_in_choices(cell: Cell) -> Iterator[str]:
+    choices, right = parts(cell, "choices"), cell.attributes.get("right")
+    for name in ("fields", "arithmetic", "cited"):
+        if name in cell.attributes:
+            yield f"'{name}' of a question with choices; remove one of them"
+    if not _are_several(choices):
+        yield 'name at least two different choices, as in choices="yes | no"'
+    places = parts(cell, "answer") or choices
+    yield from _wrong_number("answer", places, "choices", choices)
+    if right is None:
+        for place in places:
+            if "answer" in cell.attributes and "?" in place:
+                yield f"'{place}' has a ?; write no ?, or add right=smallest"
+    elif right not in {"smallest", "largest"}:
+        yield f"'{right}' is not valid; write right=smallest or right=largest"
+    else:
+        yield from _without_number(places)
+
+
+def _are_several(texts: list[str]) -> bool:
+    return all(texts) and len(set(texts)) == len(texts) > 1
+
+
+def _wrong_number(
+    name: str, places: list[str], of: str, texts: list[str]
+) -> Iterator[str]:
+    if len(places) != len(texts):
+        yield f"{name} has {len(places)} parts for {len(texts)} {of}; | separates them"
+
+
+def _without_number(places: list[str]) -> Iterator[str]:
+    for place in places:
         if place.count("?") != 1:
             yield f"'{place}' must have one ? in the place of the number"
 
@@ -278,11 +346,16 @@ def _wrong_answers(
 
 
 def _problems_with_answer(blocks: list[Block], cell: Cell, text: str) -> Iterator[str]:
-    for name in ("answer", "arithmetic"):
-        place = cell.attributes.get(name)
-        if place and number_at(place, text) is None:
-            yield f"correct {name}: no output has the number of '{place}'"
-    if span := number_in_text(blocks, cell):
+    if choices := parts(cell, "choices"):
+        right = [f"'{choices[i]}'" for i in right_choices(cell, text)]
+        if len(right) != 1:
+            found = " and ".join(right) or "none"
+            yield f"correct answer: of the choices, {found} would be right"
+    for name in () if choices else ("answer", "arithmetic"):
+        for place in parts(cell, name):
+            if number_at(place, text) is None:
+                yield f"correct {name}: no output has the number of '{place}'"
+    for span in numbers_in_text(blocks, cell):
         equation, number = EQUATION.search(span.text), result(span)
         is_derived = equation and evaluate(equation["left"]) is not None
         is_printed = number and any(agree(number, q, ROUNDED) for q in quantities(text))

@@ -8,6 +8,12 @@ number, in whose place it has a question mark: `n = 8: ? ms`. Two dots stand for
 text within the line. `arithmetic` is the part
 with the number that the cell itself predicts. Otherwise, a number marked `.arithmetic`
 in the text above is the prediction.
+
+Bars separate several numbers, which `fields` names: `fields="n = 8 | n = 16"`,
+`answer="n = 8: ? ms | n = 16: ? ms"`. Readers of `choices="yes | no"` choose instead.
+Right is the choice whose part of `answer` is in the output, or which is there itself if
+there is no `answer`. `right="smallest"` or `right="largest"` compares the numbers of
+the parts.
 """
 
 from __future__ import annotations
@@ -28,13 +34,24 @@ EQUATION = re.compile(r"\$(?P<left>[^$]+)=(?P<right>[^$=]+)\$")
 NO_PARAGRAPH = re.compile(r"```|[*>-] |\d+\. ")  # a listing, a list or a quotation
 
 
-def number_at(place: str, output: str) -> Quantity | None:
-    """Return the number of an output at a place such as `n = 8: ? ms`, if any."""
+def parts(cell: Cell, name: str) -> list[str]:
+    """Return the parts of an attribute, which bars separate; empty without it."""
+    text = cell.attributes.get(name)
+    return [] if text is None else [part.strip() for part in text.split("|")]
+
+
+def find(place: str, output: str) -> re.Match[str] | None:
+    """Return the part of an output at a place such as `n = 8: .. ms`, if any."""
     patterns = [
         r"[ \t]+" if piece.isspace() else PATTERNS.get(piece, re.escape(piece))
         for piece in PIECE.split(place)
     ]
-    found = re.search("".join(patterns), output)
+    return re.search("".join(patterns), output)
+
+
+def number_at(place: str, output: str) -> Quantity | None:
+    """Return the number of an output at a place such as `n = 8: ? ms`, if any."""
+    found = find(place, output)
     if found is None:
         return None
     number = found["number"].rstrip(",")
@@ -54,20 +71,21 @@ def unit_asked(question: str) -> str:
 # The arithmetic of the text
 
 
-def number_in_text(blocks: list[Block], cell: Cell) -> Span | None:
-    """Return the last number marked `.arithmetic` above a cell, if it is the cell's.
+def numbers_in_text(blocks: list[Block], cell: Cell) -> list[Span]:
+    """Return the last numbers marked `.arithmetic` above a cell, one for each field.
 
-    It is not if another cell marked `.predict` comes between them.
+    It is empty if there are fewer. They are not the cell's if another cell marked
+    `.predict` comes between them.
     """
-    found = None
+    found: list[Span] = []
     for block in blocks:
         if isinstance(block, Cell) and block.number == cell.number:
             break
         if isinstance(block, Cell) and block.predicts:
-            found = None
-        for _, span in marked([block], "arithmetic"):
-            found = span
-    return found
+            found = []
+        found += [span for _, span in marked([block], "arithmetic")]
+    count = len(parts(cell, "fields")) or 1
+    return found[-count:] if len(found) >= count else []
 
 
 def has_arithmetic(block: Block) -> bool:
@@ -105,23 +123,46 @@ def result(span: Span) -> Quantity | None:
 
 @dataclass(frozen=True)
 class Answer:
-    """The number that a cell printed, and the one that it or the text predicts."""
+    """The number that a cell printed, and the one that it or the text predicts.
 
-    printed: Quantity
-    arithmetic: Quantity | None
-
-
-def answer(blocks: list[Block], cell: Cell, text: str) -> Answer | None:
-    """Return the answer in the text that a cell printed; None if it has none.
-
-    `blocks` are those of the cell's tab.
+    `text` is that of the number. If readers choose, it is the right choice, and there
+    are no numbers.
     """
-    number = number_at(cell.attributes["answer"], text)
-    if number is None:
-        return None
+
+    text: str
+    printed: Quantity | None = None
+    arithmetic: Quantity | None = None
+
+
+def answers(blocks: list[Block], cell: Cell, text: str) -> list[Answer]:
+    """Return the answer of each field in the text that a cell printed.
+
+    It is empty if the text lacks any. `blocks` are those of the cell's tab.
+    """
+    if choices := parts(cell, "choices"):
+        right = right_choices(cell, text)
+        return [Answer(choices[right[0]])] if len(right) == 1 else []
+    found = [number_at(place, text) for place in parts(cell, "answer")]
     if "arithmetic" in cell.attributes:
-        predicted = number_at(cell.attributes["arithmetic"], text)
+        predicted = [number_at(place, text) for place in parts(cell, "arithmetic")]
     else:
-        span = number_in_text(blocks, cell)
-        predicted = result(span) if span else None
-    return Answer(number, predicted)
+        spans = numbers_in_text(blocks, cell)
+        predicted = [result(span) for span in spans] or [None] * len(found)
+    pairs = zip(found, predicted, strict=True)
+    return [Answer(n.text, n, p) for n, p in pairs if n] if all(found) else []
+
+
+def right_choices(cell: Cell, text: str) -> list[int]:
+    """Return the choices that are right for the text that a cell printed.
+
+    These are the places of choices in their list. Only one should be right.
+    """
+    places = parts(cell, "answer") or parts(cell, "choices")
+    if "right" not in cell.attributes:
+        return [i for i, place in enumerate(places) if place and find(place, text)]
+    numbers = [number_at(place, text) for place in places]
+    values = [number.base_value for number in numbers if number]
+    if len(values) < len(places):
+        return []
+    extreme = min(values) if cell.attributes["right"] == "smallest" else max(values)
+    return [i for i, value in enumerate(values) if value == extreme]

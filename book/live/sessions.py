@@ -408,13 +408,12 @@ class Sessions:
 
     def _describe(self, run: CellRun, section: Section) -> dict[str, Any]:
         """Return what a page shows of a run."""
-        answer = None
-        if run.cell and "answer" in run.cell.attributes and run.state == "done":
+        answers: list[str] = []
+        if run.cell and run.cell.predicts and run.state == "done":
             blocks = self.book.blocks(section, run.tab)
-            found = predictions.answer(
-                blocks, run.cell, outputs.text_of(run.source.outputs)
-            )
-            answer = found.printed.text if found else None
+            printed = outputs.text_of(run.source.outputs)
+            found = predictions.answers(blocks, run.cell, printed)
+            answers = [answer.text for answer in found]
         return {
             "place": run.place,
             "code": run.source.source,
@@ -424,7 +423,7 @@ class Sessions:
             "kernel": run.kernel,
             "order": run.order,
             "since": run.since,
-            "answer": answer,
+            "answers": answers,
             "html": _html(run),
         }
 

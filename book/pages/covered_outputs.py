@@ -2,20 +2,19 @@
 
 Nothing is covered in print, without JavaScript, or where the attribute `data-predict`
 of the page is "off". The script `static/predict.js` uncovers outputs together with the
-paragraph right below them, and adds the reader's number, which `static/guess.js` reads,
-to the others. `static/tally.js` sums all of them up. Cells with the same question are
-uncovered together.
+paragraph right below them, and adds the answers of the reader, which `static/guess.js`
+reads, to the others. `static/tally.js` sums all of them up. Cells with the same
+question are uncovered together.
 """
 
 import html
 
-from book.merge import Prediction, escaped
+from book.merge import Asked, Prediction, escaped
 
 FORM = """\
-<div class="prediction" data-question="{question}" data-unit="{unit}">
+<div class="prediction" data-question="{question}">
 <form class="guess">
-<label><span>{question}</span> \
-<span><input type="text" inputmode="decimal" autocomplete="off"> {unit}</span></label>
+{asked}
 <button type="submit">Compare</button>
 <button type="button" class="reveal">Show the output</button>
 <p class="reading" role="status"></p>
@@ -23,26 +22,56 @@ FORM = """\
 </form>
 <div class="answers" role="group" aria-label="Comparison" tabindex="-1">
 <p>{question}</p>
-<dl>
-<div class="yours"><dt>You</dt><dd></dd></div>
-{row}</dl>
-<button type="button" class="again">Cover again</button>
+{rows}<button type="button" class="again">Cover again</button>
 </div>
 <div class="covered">
 {outputs}</div>
 </div>
 """
+INPUT = '<span><input type="text" inputmode="decimal" autocomplete="off"> \
+{}</span>'
+FIELD = "<label><span>{}</span> {}</label>\n"
+CHOICE = '<label><input type="radio" name="guess" value="{0}"> {0}</label>\n'
+SEVERAL = "<fieldset>\n<legend>{}</legend>\n{}</fieldset>"
+LABEL = "<p><strong>{}</strong></p>\n"
+ROW = """\
+{label}<dl data-unit="{unit}">
+<div class="yours"><dt>You</dt><dd></dd></div>
+{entries}</dl>
+"""
 ENTRY = "<div><dt>{}</dt><dd>{}</dd></div>\n"
 
 
 def covered(outputs: str, prediction: Prediction) -> str:
-    """Return outputs below the form and the row of numbers to compare."""
-    row, cited = list(prediction.numbers), prediction.cited
+    """Return outputs below the form and the rows of answers to compare."""
+    question = html.escape(prediction.question)
+    rows = "".join(_row(asked, prediction) for asked in prediction.fields)
+    asked = _fields(question, prediction.fields)
+    return FORM.format(question=question, asked=asked, rows=rows, outputs=outputs)
+
+
+def _fields(question: str, fields: tuple[Asked, ...]) -> str:
+    """Return the fields into which readers type numbers, or the choices."""
+    inputs = [INPUT.format(html.escape(asked.unit)) for asked in fields]
+    if choices := fields[0].choices:
+        shown = (CHOICE.format(html.escape(choice)) for choice in choices)
+    elif len(fields) == 1:
+        return f"<label><span>{question}</span> {inputs[0]}</label>"
+    else:
+        labels = (html.escape(asked.label) for asked in fields)
+        pairs = zip(labels, inputs, strict=True)
+        shown = (FIELD.format(*pair) for pair in pairs)
+    return SEVERAL.format(question, "".join(shown))
+
+
+def _row(asked: Asked, prediction: Prediction) -> str:
+    """Return the answers to compare in a field."""
+    row, cited = list(asked.answers), prediction.cited
     if cited:
         row.append((f"{cited['hardware']}, cited", f"{cited['value']} {cited['unit']}"))
-    question, unit = html.escape(prediction.question), html.escape(prediction.unit)
     entries = "".join(ENTRY.format(*map(html.escape, pair)) for pair in row)
-    return FORM.format(question=question, unit=unit, row=entries, outputs=outputs)
+    label = LABEL.format(html.escape(asked.label)) if asked.label else ""
+    return ROW.format(label=label, unit=html.escape(asked.unit), entries=entries)
 
 
 def source(prediction: Prediction) -> str:

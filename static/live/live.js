@@ -396,7 +396,7 @@
       const { last } = this;
       if (!this.panel && (!last || (!last.html && !this.recorded().length))) return false;
       this.panel ??= this.makePanel();
-      this.answer(this.row.hasAttribute("data-other") ? null : last?.answer);
+      this.answer(this.row.hasAttribute("data-other") ? [] : (last?.answers ?? []));
       const none = last?.state === "done" ? "No output." : working.includes(last?.state) ? "" : "Not run.";
       const html = last?.html || (none && `<p class="no-output">${none}</p>`);
       if (this.drawn === html) return false; // A figure keeps the reader's setting.
@@ -449,13 +449,15 @@
       return set;
     }
 
-    // Enters the number that the cell has printed, if any, beside the predicted one.
-    answer(number) {
-      const row = this.panel.closest(".prediction")?.querySelector(".answers dl");
-      row?.querySelector(".live-answer")?.remove();
-      if (!row || !number) return;
-      const entry = row.appendChild(element("div", "live-answer"));
-      entry.append(element("dt", "", "This machine"), element("dd", "", number));
+    // Enters the answers that the cell has printed, if any, beside the predicted ones.
+    answer(texts) {
+      const rows = this.panel.closest(".prediction")?.querySelectorAll(".answers > dl") ?? [];
+      for (const [i, row] of rows.entries()) {
+        row.querySelector(".live-answer")?.remove();
+        if (!texts[i]) continue;
+        const entry = row.appendChild(element("div", "live-answer"));
+        entry.append(element("dt", "", "This machine"), element("dd", "", texts[i]));
+      }
     }
   }
 

@@ -189,7 +189,7 @@ def test_a_published_number_is_compared_if_the_cell_prints_no_other(
     open_http_page: Visitor,
 ):
     page = open_http_page("chapter_gpus/performance.html")
-    asked = page.locator('.prediction[data-unit="TFLOP/s"]:visible').first
+    asked = page.locator('.prediction:has([data-unit="TFLOP/s"]):visible').first
     compare(asked, "147.2")
     expect(asked.locator(".yours dd")).to_have_text(
         "147.2 TFLOP/s, like the arithmetic; "
@@ -251,6 +251,251 @@ def test_a_record_sums_up_what_the_reader_has_predicted(open_http_page: Visitor)
     expect(record).to_have_count(0)
     expect(outputs(page)).to_be_hidden()
     assert page.evaluate("localStorage.predictions") == "{}"
+
+
+# Choices, and several numbers
+
+USES = "chapter_gpus/use-gpu.html"
+
+
+def about(page: Page, words: str) -> Locator:
+    """Return the first visible prediction whose question has some words."""
+    return page.locator(f'.prediction[data-question*="{words}"]:visible').first
+
+
+def verdicts(prediction: Locator) -> list[str]:
+    return prediction.locator(".yours dd:visible").all_inner_texts()
+
+
+def test_a_choice_is_made_with_the_keyboard(open_http_page: Visitor):
+    page = open_http_page(f"{USES}?tab=pytorch")
+    asked = about(page, "What does PyTorch do if you add")
+    expect(asked.locator(".covered")).to_be_hidden()
+    page.keyboard.press("Tab")
+    asked.get_by_role("radio").first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(asked.locator(".covered")).to_be_visible()
+    expect(asked.get_by_role("group", name="Comparison")).to_be_focused()
+    assert verdicts(asked) == ["copy silently, then add, not so: raise an error"]
+    reload(page)
+    expect(asked.locator(".covered")).to_be_visible()
+    asked.get_by_role("button", name="Cover again").click()
+    expect(asked.get_by_role("radio", checked=True)).to_have_count(0)
+    asked.get_by_role("radio", name="raise an error").check()
+    asked.get_by_role("button", name="Compare").click()
+    assert verdicts(asked) == ["raise an error, right"]
+    expect(page.locator(".tally")).to_contain_text("Your choice on this page is right.")
+
+
+def test_nothing_is_uncovered_without_a_choice(open_http_page: Visitor):
+    page = open_http_page(USES)
+    asked = about(page, "on the device already")
+    asked.get_by_role("button", name="Compare").click()
+    expect(asked.get_by_role("status")).to_have_text(
+        "Choose an answer, or show the output."
+    )
+    expect(asked.get_by_role("radio").first).to_be_focused()
+    expect(asked.locator(".covered")).to_be_hidden()
+    asked.get_by_role("radio").first.check()
+    expect(asked.get_by_role("status")).to_be_empty()
+
+
+def test_the_output_of_each_framework_decides(open_http_page: Visitor):
+    page = open_http_page(f"{USES}?tab=pytorch")
+    asked = "on the device already"
+    about(page, asked).get_by_role("radio", name="yes").check()
+    about(page, asked).get_by_role("button", name="Compare").click()
+    assert verdicts(about(page, asked)) == ["yes, right"]
+    choose(page, "jax")
+    assert verdicts(about(page, asked)) == ["yes, not so: no"]
+
+
+def test_several_numbers_are_compared_one_by_one(open_http_page: Visitor):
+    page = open_http_page(USES)
+    asked = about(page, "three copies of n")
+    asked.get_by_label("n = 6144").fill("7.1")
+    asked.get_by_label("n = 256").fill("many")
+    page.keyboard.press("Enter")
+    expect(asked.get_by_label("n = 256")).to_be_focused()
+    expect(asked.get_by_role("status")).to_contain_text("“many” is not a number")
+    expect(asked.locator(".covered")).to_be_hidden()
+    asked.get_by_label("n = 256").fill("12 µs")
+    page.keyboard.press("Enter")
+    expect(asked.locator(".covered")).to_be_visible()
+    assert verdicts(asked) == [
+        "7.1 ms, right",
+        "12 µs = 0.0120 ms, too small by a factor of 3.5",
+    ]
+    reload(page)
+    assert len(verdicts(asked)) == 2
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "screen", [{"viewport": WIDE}, TOUCH_SCREEN], ids=["wide", "phone"]
+)
+def test_choices_and_several_fields_are_accessible(
+    open_http_page: Visitor, violations: Violations, screen: dict[str, Any], scheme: str
+):
+    page = open_http_page(USES, color_scheme=scheme, **screen)
+    about(page, "on the device already").get_by_role("button", name="Compare").click()
+    compare_all(page)
+    assert violations(page) == [] and probe(page, "tooWide") == []
+
+
+def compare_all(page: Page) -> None:
+    """Answer a question with choices and one with two numbers."""
+    about(page, "add tensors on two").get_by_role("radio").first.check()
+    about(page, "add tensors on two").get_by_role("button", name="Compare").click()
+    for box in about(page, "three copies of n").get_by_role("textbox").all():
+        box.fill("7.1")
+    page.keyboard.press("Enter")
+
+
+# The record over the whole book
+
+
+def answer_both(page: Page) -> None:
+    """Miss a number by far on one page, and choose right on another one."""
+    enter(page, "250")
+    wait_until(page, "localStorage.record")  # or it is noted at the next visit
+    page.goto(page.url.replace("memory", "use-gpu"))
+    choice = about(page, "four times is the longest")
+    choice.get_by_role("radio", name="calls").check()
+    choice.get_by_role("button", name="Compare").click()
+    wait_until(page, "Object.keys(JSON.parse(localStorage.record ?? '{}')).length == 2")
+
+
+def front(page: Page) -> Locator:
+    """Go to the front page, and return its record."""
+    page.goto(page.url.partition("chapter_gpus")[0] + "index.html")
+    return page.get_by_role("region", name="Your Predictions")
+
+
+def offered(page: Page) -> Locator:
+    return page.get_by_role("region", name="Try it again")
+
+
+def test_the_front_page_sums_up_all_predictions(open_http_page: Visitor):
+    page = open_http_page(f"{SECTION}?tab=pytorch")
+    answer_both(page)
+    record = front(page)
+    expect(record).to_contain_text("2 predicted in this book: 1 right, 0 close, 1")
+    found = map(cells, record.get_by_role("row").all())
+    rows = [row.all_inner_texts() for row in found]
+    (section,) = [row for row in rows if row[0].endswith("Using GPUs")]
+    assert section[1:] == ["1", "0", "0"]
+    assert ["bytes", "0", "0", "1"] in rows and ["choice", "1", "0", "0"] in rows
+    again = record.get_by_role("listitem")
+    expect(again).to_have_count(1)
+    expect(again).to_contain_text("You were off by a factor of 10; try it again: How m")
+    assert record.evaluate("e => e.nextElementSibling.id") == "the-sections"
+
+
+def cells(row: Locator) -> Locator:
+    return row.locator("th, td")
+
+
+def test_a_missed_question_is_asked_again(open_http_page: Visitor):
+    page = open_http_page(f"{SECTION}?tab=pytorch")
+    answer_both(page)
+    page.goto(page.url.replace("use-gpu", "data-movement"))
+    offered(page).get_by_role("link", name=QUESTION).click()
+    expect(field(prediction(page))).to_be_focused()
+    expect(prediction(page)).to_be_in_viewport()
+    expect(outputs(page)).to_be_hidden()
+    assert "again" not in page.url  # a reload asks nothing again
+    enter(page, "25")
+    wait_until(page, "!localStorage.record.includes('missed')")
+    page.goto(page.url.replace("memory", "data-movement"))
+    page.wait_for_load_state("networkidle")
+    expect(offered(page)).to_have_count(0)
+    expect(front(page)).to_contain_text("2 right, 0 close, 0 missed")
+
+
+def test_a_page_offers_its_own_questions_after_a_day(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    enter(page, "250")
+    expect(page.locator(".tally")).to_have_count(1)
+    page.wait_for_load_state("networkidle")
+    expect(offered(page)).to_have_count(0)
+    page.evaluate(
+        """() => {
+          const record = JSON.parse(localStorage.record);
+          for (const entry of Object.values(record)) entry.when -= 25 * 3600 * 1000;
+          localStorage.record = JSON.stringify(record);
+        }"""
+    )
+    reload(page)
+    offered(page).get_by_role("link").click()
+    expect(outputs(page)).to_be_hidden()
+    expect(field(prediction(page))).to_be_focused()
+
+
+def test_a_question_is_asked_again_in_its_framework(open_http_page: Visitor):
+    page = open_http_page(f"{USES}?tab=mxnet")
+    about(page, "What does MXNet do if").get_by_role("radio").first.check()
+    page.keyboard.press("Enter")
+    wait_until(page, "localStorage.record")
+    page.goto(page.url.replace("use-gpu", "memory").replace("mxnet", "jax"))
+    offered(page).get_by_role("link").click()
+    expect(about(page, "What does MXNet do if").locator("input").first).to_be_focused()
+
+
+def test_the_record_is_emptied_after_a_question(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    answer_both(page)
+    record = front(page)
+    button = record.get_by_role("button", name="Forget all predictions")
+    page.once("dialog", lambda dialog: dialog.dismiss())
+    button.click()
+    expect(record).to_contain_text("2 predicted")
+    page.once("dialog", lambda dialog: dialog.accept())
+    button.click()
+    expect(record).to_have_count(0)
+    kept = page.evaluate("[localStorage.record, localStorage.predictions]")
+    assert kept == [None, None]
+
+
+def test_what_a_page_forgets_leaves_the_record(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    answer_both(page)
+    page.get_by_role("button", name="Erase my predictions on this page").click()
+    wait_until(page, "Object.keys(JSON.parse(localStorage.record)).length == 1")
+    expect(front(page)).to_contain_text("1 predicted in this book: 0 right, 0 close, 1")
+
+
+def test_a_damaged_record_starts_anew(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    page.evaluate("localStorage.record = '{'")
+    reload(page)
+    enter(page, "250")
+    wait_until(page, "localStorage.record.includes('missed')")
+
+
+def test_there_is_no_record_without_predictions(open_http_page: Visitor):
+    page = open_http_page("index.html")
+    page.wait_for_load_state("networkidle")
+    assert not any("record.js" in url for url in open_http_page.requests)
+    expect(page.locator(".tally")).to_have_count(0)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "screen", [{"viewport": WIDE}, TOUCH_SCREEN], ids=["wide", "phone"]
+)
+def test_the_record_is_accessible(
+    open_http_page: Visitor, violations: Violations, screen: dict[str, Any], scheme: str
+):
+    page = open_http_page(SECTION, color_scheme=scheme, **screen)
+    answer_both(page)
+    expect(offered(page)).to_have_count(1)  # that of the page before
+    expect(front(page)).to_be_visible()
+    assert violations(page) == [] and probe(page, "tooWide") == []
+
+
+# Focus, frameworks, settings
 
 
 def test_focus_goes_to_the_row(open_http_page: Visitor):
@@ -376,7 +621,7 @@ def test_nothing_leaves_the_browser(open_http_page: Visitor):
     page.wait_for_timeout(200)
     # What comes into view loads files of the site, as always.
     later = open_http_page.requests[before:]
-    folders = r"(?:_images/|_static/explorables/|_static/(?=tally\.js))"
+    folders = r"(?:_images/|_static/explorables/|_static/(?=(?:tally|record)\.))"
     own = re.compile(rf"http://127\.0\.0\.1:\d+/{folders}[\w.-]+")
     assert [url for url in later if not own.fullmatch(url)] == []
     assert page.url == address

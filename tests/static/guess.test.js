@@ -5,7 +5,7 @@ const assert = require("node:assert/strict");
 const { test } = require("node:test");
 
 const { close, library } = require("./support.js");
-const { KINDS, read, verdict, typical } = require("../../static/guess.js");
+const { KINDS, read, verdict } = require("../../static/guess.js");
 
 test("readers may use the units of the book, with the same values", () => {
   const sorted = (kinds) => kinds.map((units) => Object.entries(units).sort()).sort();
@@ -116,8 +116,7 @@ for (const [numbers, words] of [
     assert.equal(verdict(...numbers), words);
   });
 
-test("a typical factor does not depend on the direction", () => {
-  assert.equal(typical([2, 0.5]), 2);
-  assert.equal(typical([4, 1]), 2);
-  assert.equal(typical([1]), 1);
+test("a choice is right or not", () => {
+  assert.equal(verdict("a copy", undefined, "a copy"), "right");
+  assert.equal(verdict("a copy", undefined, "an error"), "not so: an error");
 });

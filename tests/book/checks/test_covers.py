@@ -66,6 +66,31 @@ def test_other_texts_do_not(asking: Callable[..., Book], text: str):
     assert found_in(asking(text, PRINTED)) == []
 
 
+def test_each_of_several_answers_waits(asking: Callable[..., Book]):
+    place = '? ms | sums: ? ms" fields="copies | sums'
+    text = f"The sums take 1.27 ms.\n\n{ASKING.format(place)}"
+    found = found_in(asking(text, "copies: 3.18 ms, sums: 1.27 ms"))
+    assert found and all("tells '1.27 ms'" in line for line in found)
+
+
+@pytest.mark.parametrize(
+    "answer, told",
+    [
+        ("RuntimeError | True", True),
+        ("True | RuntimeError", False),  # the wrong one
+        ("Runtime | True", False),  # too short to tell anything
+    ],
+)
+def test_the_text_of_the_right_choice_waits(
+    asking: Callable[..., Book], answer: str, told: bool
+):
+    choice = ASKING.format(f'{answer}" choices="an error | a sum')
+    text = f"It isn't a `RuntimeError`.\n\n{choice}"
+    printed = "True" if answer.startswith("True") else "RuntimeError"
+    found = found_in(asking(text, printed))
+    assert bool(found) == told == any("tells 'RuntimeError'" in f for f in found)
+
+
 @pytest.mark.parametrize(
     "text, printed, told",
     [

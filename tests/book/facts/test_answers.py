@@ -25,8 +25,8 @@ def numbers(book: Book) -> tuple[str, str]:
     shown = store.shown(book, book.section("one"), "jax")
     assert shown is not None
     (cell,) = shown.cells
-    answer = predictions.answer(shown.blocks, cell, text_of(cell.outputs))
-    assert answer is not None
+    (answer,) = predictions.answers(shown.blocks, cell, text_of(cell.outputs))
+    assert answer.printed is not None
     return answer.printed.text, answer.arithmetic.text if answer.arithmetic else ""
 
 
@@ -90,4 +90,62 @@ def test_an_output_without_the_number_has_no_answer(asking):
     shown = store.shown(book, book.section("one"), "jax")
     assert shown is not None
     (cell,) = shown.cells
-    assert predictions.answer(shown.blocks, cell, text_of(cell.outputs)) is None
+    assert predictions.answers(shown.blocks, cell, text_of(cell.outputs)) == []
+
+
+def texts(book: Book) -> list[str]:
+    """Return the texts of the answers in the record of a framework."""
+    shown = store.shown(book, book.section("one"), "jax")
+    assert shown is not None
+    (cell,) = shown.cells
+    found = predictions.answers(shown.blocks, cell, text_of(cell.outputs))
+    return [answer.text for answer in found]
+
+
+TWO = 'fields="first | second" answer="predicted ? s | measured ? s"'
+
+
+def test_a_cell_may_have_several_answers(asking):
+    book = asking(CELL.format(TWO), PRINTED)
+    assert problems(book) == [] and texts(book) == ["0.83 s", "0.84 s"]
+
+
+def test_a_cell_without_one_of_its_answers_has_none(asking):
+    book = asking(CELL.format(TWO), "measured 0.84 s")
+    assert texts(book) == []
+    assert "no output has the number of 'predicted ? s'" in problems(book)[0]
+
+
+@pytest.mark.parametrize(
+    "settings, right",
+    [
+        ('choices="0.83 s | 0.85 s"', ["0.83 s"]),
+        ('choices="an error | a sum" answer="Error | measured"', ["a sum"]),
+        ('choices="a sum | an error" answer="measured |"', ["a sum"]),
+        ('choices="a | b" answer="predicted ? s | measured ? s" right=largest', ["b"]),
+        ('choices="a | b" answer="predicted ? s | measured ? s" right=smallest', ["a"]),
+        ('choices="a | b" answer="predicted .. 0.84 | 0.85"', ["a"]),
+    ],
+)
+def test_the_output_says_which_choice_is_right(asking, settings: str, right: list[str]):
+    book = asking(CELL.format(settings), PRINTED)
+    assert problems(book) == [] and texts(book) == right
+
+
+@pytest.mark.parametrize(
+    "settings, found",
+    [
+        ('choices="yes | no"', "none"),
+        ('choices="yes | no" answer="lost |"', "none"),
+        ('choices="yes | no" answer="predicted | measured"', "'yes' and 'no'"),
+        ('choices="yes | no" answer="? s | ? s" right=smallest', "'yes' and 'no'"),
+        ('choices="yes | no" answer="? s | lost ? s" right=smallest', "none"),
+    ],
+)
+def test_exactly_one_choice_is_right_for_each_record(asking, settings: str, found: str):
+    book = asking(CELL.format(settings), PRINTED)
+    assert texts(book) == []
+    message = f"correct answer: of the choices, {found} would be right"
+    assert problems(book) == [
+        f"chapter/one.md:3: {message} in {tab} on cpu" for tab in ("pytorch", "jax")
+    ]

@@ -1,4 +1,4 @@
-"""Cells marked `.predict` say which number of their output readers predict.
+"""Cells marked `.predict` say what of their output readers predict.
 
 book/checks/quotations.py finds mistakes in the marks.
 """
@@ -127,6 +127,51 @@ QUESTION = 'no question for readers; write question="How many ms for n = 8?"'
             PREDICTING.format(f'{ASKED}answer="?" arithmetic="? or ?"'),
             *(3, "'? or ?' must have one ?"),
         ),
+        (PREDICTING.format(f'{ASKED}fields="a" answer="?"'), 3, "two different fields"),
+        (
+            PREDICTING.format(f'{ASKED}fields="a | a" answer="? | ?"'),
+            *(3, "two different fields"),
+        ),
+        (
+            PREDICTING.format(f'{ASKED}fields="a | b" answer="a ? s"'),
+            *(3, "answer has 1 parts for 2 fields; | separates them"),
+        ),
+        (
+            PREDICTING.format(f'{ASKED}answer="? | ?" fields="a | b" arithmetic="?"'),
+            *(3, "arithmetic has 1 parts for 2 fields"),
+        ),
+        (
+            PREDICTING.format(f'{ASKED}answer="a ? | b" fields="a | b"'),
+            *(3, "'b' must have one ?"),
+        ),
+        (PREDICTING.format(f'{ASKED}answer="?" right=largest'), 3, "without choices"),
+        (PREDICTING.format(f'{ASKED}choices="yes"'), 3, "two different choices"),
+        (PREDICTING.format(f'{ASKED}choices="yes | "'), 3, "two different choices"),
+        (
+            PREDICTING.format(f'{ASKED}choices="yes | no" answer="True"'),
+            *(3, "answer has 1 parts for 2 choices"),
+        ),
+        (
+            PREDICTING.format(f'{ASKED}choices="yes | no" answer="? | no"'),
+            *(3, "'?' has a ?; write no ?, or add right=smallest"),
+        ),
+        (
+            PREDICTING.format(f'{ASKED}choices="a | b" answer="a ? | b" right=largest'),
+            *(3, "'b' must have one ?"),
+        ),
+        (
+            PREDICTING.format(f'{ASKED}choices="a | b" answer="? | ?" right=best'),
+            *(3, "'best' is not valid; write right=smallest or right=largest"),
+        ),
+        (
+            PREDICTING.format(f'{ASKED}choices="a | b" arithmetic="?"'),
+            *(3, "'arithmetic' of a question with choices"),
+        ),
+        (
+            PREDICTING.format(f'{ASKED}choices="a | b"')
+            + PREDICTING.format(f'{ASKED}choices="b | a"'),
+            *(7, "the same question has other choices in line 3"),
+        ),
         ('```{.python .input answer="?"}\n%%tab all\n1\n```\n', 3, "'answer' without"),
         ('```{.python .input question="?"}\n%%tab all\n1\n```\n', 3, "'question'"),
         (PREDICTING.format(f'{ASKED}answer="?" cited=x'), 3, "no measurement 'x' in"),
@@ -148,11 +193,32 @@ def test_each_mistake_is_one_line(
     assert found.startswith(f"chapter/one.md:{line}: ") and message in found
 
 
+def test_a_published_measurement_is_compared_with_one_number(
+    make_book: Callable[..., Book],
+):
+    cell = PREDICTING.format(f'{ASKED}answer="? | ?" fields="a | b" cited=x')
+    book = make_book(one=f"# One\n\n{cell}")
+    found = quotations.mistakes_in_predictions(book, book.section("one"))
+    assert [message.split(";")[0] for _, message in found] == [
+        "'cited' of a question with several fields"
+    ]
+
+
 def test_a_number_in_the_text_is_that_of_the_next_cell_only():
     plain = CELL.replace(f' .predict {ASKED}answer="n: ? s"', "")
     text = f"A [1 s]{{.arithmetic}}, [2 s]{{.arithmetic}}.\n\n{plain}\n{CELL}\n{CELL}"
     blocks = parse(text).blocks
     first, second = [b for b in blocks if isinstance(b, Cell) and b.predicts]
-    found = predictions.number_in_text(blocks, first)
-    assert found is not None and found.text == "2 s"
-    assert predictions.number_in_text(blocks, second) is None
+    (found,) = predictions.numbers_in_text(blocks, first)
+    assert found.text == "2 s"
+    assert predictions.numbers_in_text(blocks, second) == []
+
+
+@pytest.mark.parametrize("fields", [2, 3])
+def test_several_fields_take_as_many_numbers_of_the_text(fields: int):
+    names = " | ".join("abc"[:fields])
+    text = f"A [1 s]{{.arithmetic}}, [2 s]{{.arithmetic}}.\n\n{CELL}"
+    blocks = parse(text.replace('answer="n: ? s"', f'fields="{names}"')).blocks
+    (cell,) = [b for b in blocks if isinstance(b, Cell)]
+    found = [span.text for span in predictions.numbers_in_text(blocks, cell)]
+    assert found == (["1 s", "2 s"] if fields == 2 else [])

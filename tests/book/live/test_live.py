@@ -235,11 +235,11 @@ def test_a_new_kernel_runs_the_cells_above_as_the_page_shows_them(port: int):
     assert ask(port, "/.live/run", order(edited, SECOND)).status == 200
     runs = finish(port)
     assert runs["cell-1"]["code"] == "number = 60"
-    assert (runs["cell-2"]["state"], runs["cell-2"]["answer"]) == ("done", "420")
+    assert (runs["cell-2"]["state"], runs["cell-2"]["answers"]) == ("done", ["420"])
     # Later, a cell runs alone.
     ask(port, "/.live/run", order(FIRST, ("cell-2", "print('is', number)")))
     runs = finish(port)
-    assert runs["cell-2"]["answer"] == "60"
+    assert runs["cell-2"]["answers"] == ["60"]
     assert runs["cell-1"]["code"] == "number = 60"
 
 
