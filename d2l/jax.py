@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from eb542975a2c071e3.
+# Generated from 2a04e2901b3ac575.

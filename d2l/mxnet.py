@@ -3264,4 +3264,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 3ea272648323883f.
+# Generated from 5e7dbaeec6341f26.

@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 1c7ab9b7f2a474c9.
+# Generated from 1af5db6e9ffc7de2.

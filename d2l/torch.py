@@ -3510,4 +3510,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 5eb0bdd82b74db63.
+# Generated from b394b9eeb7a7f2a4.
