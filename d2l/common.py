@@ -599,4 +599,4 @@ def by_card(answer: Callable) -> str:
     return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
 
 
-# Generated from 53a97a7a3d8af26f.
+# Generated from 7e323b7bfa6bf8c9.

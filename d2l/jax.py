@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 2a04e2901b3ac575.
+# Generated from b733618abc67e951.

@@ -3264,4 +3264,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 5e7dbaeec6341f26.
+# Generated from fb1fdfb4a3ee93c7.

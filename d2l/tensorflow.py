@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 1af5db6e9ffc7de2.
+# Generated from 05f34620b3c7d77c.

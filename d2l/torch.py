@@ -3510,4 +3510,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from b394b9eeb7a7f2a4.
+# Generated from 017ac4591cba4ac9.
