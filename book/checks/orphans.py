@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import dropwhile, pairwise, takewhile
+from itertools import chain, dropwhile, pairwise, product, takewhile
 
 from book.checks.quotations import MEASURED_WITHIN, agree, fresh_blocks
 from book.facts.predictions import is_paragraph, number_at
@@ -80,8 +80,8 @@ def _missing_answers(book: Book, section: Section) -> Iterator[str]:
     if not any(cell.predicts for cell in section.cells):
         return
     seen = {tab: _printed(book, section, tab) for tab in book.tabs}
-    answers: dict[int, list[str]] = {}  # by the line of the question
-    for blocks in seen.values():
+    answers: dict[int, dict[str, list[str]]] = {}  # by the question's line, and tab
+    for tab, blocks in seen.items():
         asking = 0
         for block in blocks:
             if isinstance(block, Heading):
@@ -89,14 +89,21 @@ def _missing_answers(book: Book, section: Section) -> Iterator[str]:
             elif is_paragraph(block) and ASKS.search(block.text):
                 asking = block.line
             elif asking and isinstance(block, Cell) and block.predicts:
-                answers.setdefault(asking, []).append(_answer(block))
+                answers.setdefault(asking, {}).setdefault(tab, []).append(
+                    _answer(block)
+                )
     for line, found in answers.items():
+        numbers = [*dict.fromkeys(filter(None, chain.from_iterable(found.values())))]
         for tab, blocks in seen.items():
-            at = next((i for i, b in enumerate(blocks) if b.line == line), len(blocks))
-            below = [*takewhile(lambda b: not isinstance(b, Heading), blocks[at:])]
-            if below and not _has_any(below, found):
-                told = f"its answer, {' or '.join(dict.fromkeys(filter(None, found)))}"
+            if tab not in found and not _has_any(_passage(blocks, line), numbers):
+                told = f"its answer, {' or '.join(numbers)}"
                 yield f"{section.at(line)}: {tab} does not have {told}; write it there"
+
+
+def _passage(blocks: list[Block], line: int) -> list[Block]:
+    """Return the blocks from the one on a line up to the next heading."""
+    start = next((i for i, b in enumerate(blocks) if b.line == line), len(blocks))
+    return [*takewhile(lambda b: not isinstance(b, Heading), blocks[start:])]
 
 
 def _printed(book: Book, section: Section, tab: str) -> list[Block]:
@@ -112,14 +119,9 @@ def _answer(cell: Cell) -> str:
 
 
 def _has_any(blocks: list[Block], answers: list[str]) -> bool:
-    """Return True if blocks have one of the answers, or a cell that asks for it."""
-    if any(isinstance(block, Cell) and block.predicts for block in blocks):
-        return True
+    """Return True if blocks, unless there are none, have one of the answers."""
     texts = (text_of(b.outputs) if isinstance(b, Cell) else b.text for b in blocks)
     numbers = [*quantities("\n\n".join(texts))]
     wanted = [quantity for answer in answers for quantity in quantities(answer)]
-    return not wanted or any(
-        agree(number, quantity, MEASURED_WITHIN)
-        for number in numbers
-        for quantity in wanted
-    )
+    pairs = product(numbers, wanted)
+    return not (blocks and wanted) or any(agree(*p, MEASURED_WITHIN) for p in pairs)
