@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 37773efbad759b45.
+# Generated from c48d852e857da9bf.

@@ -15,6 +15,7 @@ from book.checks import (
     exercises,
     glossary,
     markup,
+    orphans,
     quotations,
     short_decks,
     tables,
@@ -30,6 +31,7 @@ FOR_BUILDS: tuple[Rule, ...] = (markup.problems, quotations.wrong_citations)
 FOR_AUTHORS: tuple[Rule, ...] = (
     quotations.problems,
     covers.problems,
+    orphans.problems,
     exercises.problems,
     cells.problems,
     tables.problems,

@@ -11,7 +11,8 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, count
+from functools import cached_property
+from itertools import chain, count, groupby
 from pathlib import Path
 
 import imagesize
@@ -253,9 +254,35 @@ class Article:
                 own = (replace(part, tabs=panel.tabs) for part in panel.parts)
                 parts = "".join(map(self.part, own))
             panels.append(PagePanel(panel.tabs, parts))
-        if any(has_code(part) for panel in item.panels for part in panel.parts):
-            panels = sets.with_absent(panels, self.site.book.tabs)
+        panels += sets.absent(self._without_code.get(id(item), ()))
         return sets.tab_set(panels, self.site.book.tabs, number, "place")
+
+    @cached_property
+    def _without_code(self) -> dict[int, list[str]]:
+        """The tabs that have nothing beside the code of a set, by the set's `id`.
+
+        Sets and cells with no text of all tabs between them are one place. A tab with
+        code or text of its own in a place needs no notice, and none does if a text of
+        its own introduces each tab's code.
+        """
+        found: dict[int, list[str]] = {}
+        for divides, group in groupby(filter(self._is_seen, self.items), divides_sets):
+            place = [] if divides else list(group)
+            parts = [part for part, _ in parts_of(place) if self._is_seen(part)]
+            first: dict[str, Part] = {}
+            for part in sorted(parts, key=lambda part: part.block.line, reverse=True):
+                first |= dict.fromkeys(part.tabs, part)
+            if any(map(has_code, first.values())):
+                coded = (i for i in place if any(has_code(p) for p, _ in parts_of([i])))
+                lacking = [tab for tab in self.site.book.tabs if tab not in first]
+                found[id(next(coded))] = lacking
+        return found
+
+    def _is_seen(self, item: Item) -> bool:
+        """Return False for a text that is for other media only, such as slides."""
+        if isinstance(item, Part) and isinstance(item.block, Prose):
+            return bool(self.body_of(item.block))
+        return True
 
     def _next_set(self) -> str:
         return f"{self.prefix}set-{next(self._sets)}"
@@ -468,6 +495,11 @@ class Article:
 def anchor_of(block: Labelled) -> str:
     """Return the id of the place that the label of a block names; empty without one."""
     return anchor(block.label, isinstance(block, Equation))
+
+
+def divides_sets(item: Item) -> bool:
+    """Return True for what all tabs show between two sets, unless it is code."""
+    return isinstance(item, Part) and not isinstance(item.block, Cell)
 
 
 def has_code(part: Part) -> bool:

@@ -66,14 +66,9 @@ def panel_id(number: str, tabs: Sequence[str]) -> str:
     return f"{number.replace('set-', 'panel-')}-{tabs[0]}"
 
 
-def with_absent(panels: list[PagePanel], tabs: list[str]) -> list[PagePanel]:
-    """Return panels of code, and one for each tab that has none."""
-    present = {tab for panel in panels for tab in panel.tabs}
-    missing = [tab for tab in tabs if tab not in present]
-    absent = [
-        PagePanel((t,), NO_CODE.format(tab_name(t)), absent=True) for t in missing
-    ]
-    return [*panels, *absent]
+def absent(tabs: Iterable[str]) -> list[PagePanel]:
+    """Return a panel for each tab that has no code here."""
+    return [PagePanel((t,), NO_CODE.format(tab_name(t)), absent=True) for t in tabs]
 
 
 # Machines

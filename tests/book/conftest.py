@@ -183,7 +183,7 @@ def asking(make_book: Callable[..., Book]) -> Callable[..., Book]:
     def make(text: str, printed: str, machines: tuple[str, ...] = ("cpu",)) -> Book:
         book = make_book(one=f"# One\n\n{text}")
         section = book.section("one")
-        for tab in book.tabs:
+        for tab in book.code_tabs(section):
             nb = store.blank(book, section, tab)
             nb.cells[0].outputs = [new_output("stream", name="stdout", text=printed)]
             made = {"framework": tab}

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from flax import nnx
 from jax import numpy as jnp
 from models_jax import Layers
 
@@ -282,3 +283,27 @@ def test_a_mean_of_many_values():
     values = [jnp.float32(i) for i in range(100)]
     assert float(d2l.mean(values)) == 49.5 and float(d2l.mean(values[:1])) == 0
     assert float(d2l.mean([jnp.float32(1), 2, np.float32(3)])) == 2
+
+
+class Bridged(d2l.Classifier):
+    """A model of NNX inside a module, as the text advises."""
+
+    lr: float = 0.5
+
+    def setup(self):
+        self.net = nnx.bridge.to_linen(InNnx)
+
+
+class InNnx(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.dense = nnx.Linear(64, 10, rngs=rngs)
+
+    def __call__(self, X: jax.Array) -> jax.Array:
+        return self.dense(X)
+
+
+def test_the_bridge_of_nnx_trains():
+    model = Bridged()
+    model.board.display = False
+    d2l.Trainer(max_epochs=2).fit(model, d2l.Digits(), key=jax.random.key(0))
+    assert model.board.data["val_acc"][-1].y > 0.8

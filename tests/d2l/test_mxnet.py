@@ -1,8 +1,11 @@
 """What is MXNet's alone: contexts, arrays that are plain attributes, modes."""
 
+import re
 import warnings
+from pathlib import Path
 from typing import Any
 
+import mxnet as mx
 import pytest
 from models_mxnet import Copies
 from mxnet import autograd, gluon, np, npx
@@ -10,6 +13,7 @@ from mxnet import autograd, gluon, np, npx
 from d2l import mxnet as d2l
 
 npx.set_np()
+ROOT = Path(__file__).parents[2]
 SECOND = npx.cpu(1)
 
 
@@ -176,3 +180,30 @@ def test_float16_without_a_gpu_raises_one_clear_error(fw, monkeypatch):
     trainer.precision = np.float16
     with pytest.raises(ValueError, match="only on GPUs"):
         trainer.fit(Scale(), Copies(8, 8))
+
+
+def rows_of_table(label: str) -> list[list[str]]:
+    """Return the code in the rows of a table of the text."""
+    text = (ROOT / "chapter_gpus/one-model.md").read_text("utf-8")
+    table = text.partition(f":label:`{label}`")[0].rpartition("|:--|:--|")[2]
+    return [re.findall("`([^`]+)`", row) for row in table.strip().split("\n")]
+
+
+@pytest.mark.parametrize("old, new", rows_of_table("tab_nd_to_np"))
+def test_successors_of_old_operations_have_the_same_results(old: str, new: str):
+    shapes = {"X": (3, 4), "Y": (4, 5), "v": (4,), "W": (5, 4), "b": (5,)}
+    shapes |= {"A": (2, 3, 4), "B": (2, 4, 5), "images": (2, 3, 8, 8)}
+    shapes |= {"K": (4, 3, 3, 3), "c": (4,)}
+    arrays = {name: np.random.normal(size=shape) for name, shape in shapes.items()}
+    arrays["i"] = np.array([2, 0, 1])
+    result = eval(new, {"np": np, "npx": npx, **arrays})
+    legacy = {name: array.as_nd_ndarray() for name, array in arrays.items()}
+    expected = eval(old, {"nd": mx.nd, **legacy}).as_np_ndarray()
+    assert result.shape == expected.shape
+    if "random" not in old:
+        assert abs(result - expected).max() < 1e-6
+
+
+def test_old_operations_refuse_the_arrays_of_this_book():
+    with pytest.raises(TypeError, match="legacy operator"):
+        mx.nd.relu(np.ones(2))

@@ -265,3 +265,43 @@ def test_buttons_are_above_the_figure_of_the_front_page_or_below_a_title(made: M
     above = written["index"].above
     assert 'class="start"' in above and "<figure" not in above
     assert written["chapter/text"].above.endswith("</h1>\n")
+
+
+NOTICES = """\
+# One
+:label:`sec_one`
+
+```{{.python .input}}
+%%tab pytorch
+only_here()
+```
+
+{}
+
+```{{.python .input}}
+%%tab pytorch
+only_here_too()
+```
+
+```{{.python .input}}
+%%tab {}
+of_others()
+```
+"""
+
+
+@pytest.mark.parametrize(
+    "between, tab, notices",
+    [
+        ("[~~For slides.~~]", "jax", []),  # no text divides the two sets
+        ("[~~For slides.~~]", "all", []),
+        ("[~~For slides.~~]", "pytorch", ["JAX"]),  # once for both sets
+        ("For all.", "jax", ["JAX"]),  # above the text
+        (":begin_tab:`jax`\nJAX has no such thing.\n:end_tab:", "pytorch", []),
+    ],
+)
+def test_no_notice_stands_beside_code_or_text_of_its_tab(
+    make_site_book: Make, between: str, tab: str, notices: list[str]
+):
+    tabs = ("pytorch", "jax")
+    html.build(make_site_book(one=NOTICES.format(between, tab), tabs=tabs))
