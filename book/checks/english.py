@@ -43,6 +43,6 @@ def problems(book: Book) -> Iterator[str]:
                 yield f"{where}: '{found[0]}' is a word to avoid; {remedy}"
             tokens = walk([*caption(block, "print"), *body(block, "print")])
             printed = "".join(t.content for t in tokens if t.type == "text")
-            if found := SCREEN.search(printed):
+            if on_screen := SCREEN.search(printed):
                 where, told = section.at(block.line), "is not on paper; mark it {.web}"
-                yield f"{where}: '{found[0]}' {told}"
+                yield f"{where}: '{on_screen[0]}' {told}"
