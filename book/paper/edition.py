@@ -80,22 +80,30 @@ class Edition:
 
         The front page mentions everything and explains nothing.
         """
-        pages = (page for page in self.pages if page.depth)
+        appendix = self.book.setting("pages", "appendix")
+        pages = [
+            page
+            for page in self.pages
+            if page.depth and not page.section.name.startswith(appendix or "\n")
+        ]
         blocks = [part.block for page in pages for part in page.parts]
         lines = (token for b in blocks for token in self.texts[id(b)][1])
         titles = [plain(title) for title, _ in self.texts.values()]
         stressed = re.split(r",\s*", self.book.setting("pdf", "stressed"))
         programs = self.book.setting("pdf", "programs").split()
-        terms.mark_entries(lines, [*titles, *stressed], programs)
+        [tab] = self.book.tabs
+        terms.mark_entries(lines, tab, [*titles, *stressed], programs)
         glossary = Glossary(self.book)
         texts = {
             next((label for label, _ in page.section.labels), ""): [
                 token for part in page.parts for token in self.texts[id(part.block)][1]
             ]
-            for page in self.pages
-            if page.depth and page.section.name != glossary.page
+            for page in pages
+            if page.section.name != glossary.page
         }
         self.abbreviations = terms.mark_terms(texts, glossary)
+        names = re.split(r",\s*", self.book.setting("pdf", "indexed"))
+        terms.mark_names(texts.values(), filter(None, names))
 
 
 def _empty_view(section: Section, tab: str) -> TabView:

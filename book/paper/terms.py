@@ -15,22 +15,31 @@ from markdown_it.token import Token
 from book.pages.term_links import ABBREVIATION, Glossary, forms
 from book.text.tokens import outside_links, plain, walk
 
-FRAMEWORKS = "torch|jax|jnp|tf|mx|np|npx|nn|d2l|dist|optax|triton|tl|pl|cuda"
-# A name of a framework, a variable of the environment, or one of the programs.
-NAME = rf"@?((?:{FRAMEWORKS})(?:\.\w+)+|[A-Z][A-Z0-9]*_[A-Z0-9_]+|{{}})(?![\w-])"
+# The modules whose names are in the index of each edition, and in that of all.
+MODULES = {
+    "pytorch": "torch|nn|dist|triton|tl",
+    "mxnet": "mx|np|npx|gluon",
+    "jax": "jax|jnp|nn|nnx|optax|pl|pltpu|plgpu",
+    "tensorflow": "tf|keras",
+}
+SHARED = "d2l|cuda"
+# A name of a module, a variable of the environment, or one of the programs.
+NAME = r"@?((?:{})(?:\.\w+)+|[A-Z][A-Z0-9]*_[A-Z0-9_]+|{})(?![\w-])"
 # Emphasized texts that are no terms: labels of menus, and the starts of items.
 NO_TERM = re.compile(r" > |\.$|^[Tt]he ")
 MENTIONED = re.compile(r"(?:d2l\.)?(\w+)")
 
 
 def mark_entries(
-    lines: Iterable[Token], others: Iterable[str], programs: Iterable[str]
+    lines: Iterable[Token], tab: str, others: Iterable[str], programs: Iterable[str]
 ) -> None:
     """Add an entry of the index for each term and name to its emphasis or code.
 
     `others` are emphasized texts that are no terms, and `programs` are names.
     """
-    names = re.compile(NAME.format("|".join(map(re.escape, programs)) or "(?!)"))
+    modules = f"{MODULES.get(tab, '')}|{SHARED}".strip("|")
+    known = "|".join(map(re.escape, programs)) or "(?!)"
+    names = re.compile(NAME.format(modules, known))
     emphases: list[tuple[Token, str]] = []
     for children in map(outside_links, lines):
         for place, token in enumerate(children):
@@ -72,6 +81,22 @@ def mark_terms(
         if short := ABBREVIATION.fullmatch(term):
             abbreviations[short[2]] = name
     return abbreviations
+
+
+def mark_names(pages: Iterable[Sequence[Token]], names: Iterable[str]) -> None:
+    """Add an entry for the first mention of each name on each page."""
+    found = re.compile(
+        rf"(?<![\w-])({'|'.join(map(re.escape, names)) or '(?!)'})(?![\w-])"
+    )
+    for tokens in pages:
+        seen = set[str]()
+        for line in tokens:
+            for token in outside_links(line):
+                if token.type == "text":
+                    new = set(found.findall(token.content)) - seen
+                    seen |= new
+                    for name in sorted(new):
+                        add_entry(token, name)
 
 
 def add_entry(token: Token, name: str, is_main: bool = False) -> None:
