@@ -16,7 +16,7 @@ FORM = """\
 <form class="guess">
 <label><span>{question}</span> \
 <span><input type="text" inputmode="decimal" autocomplete="off"> {unit}</span></label>
-<button type="submit">Compare</button>
+<button type="submit">Check</button>
 <button type="button" class="reveal">Show the output</button>
 <p class="reading" role="status"></p>
 <p class="behind">The explanation follows your prediction.</p>

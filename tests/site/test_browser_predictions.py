@@ -64,7 +64,7 @@ def enter(page: Page, number: str) -> None:
 
 def compare(prediction: Locator, number: str) -> None:
     field(prediction).fill(number)
-    prediction.get_by_role("button", name="Compare").click()
+    prediction.get_by_role("button", name="Check").click()
 
 
 def test_an_output_is_covered_until_the_reader_has_predicted_it(open_page: Visitor):
