@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 37773efbad759b45.
+# Generated from 01a19b3754e4df0c.

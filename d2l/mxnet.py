@@ -3264,4 +3264,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 11e831eacaa0ff25.
+# Generated from c1f5bd039178a4d5.

@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 93ae501797324321.
+# Generated from 12d91c41310d98d7.
