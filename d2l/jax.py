@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 0d6093a0ea2eb4f8.
+# Generated from 6f79e3998ab48f83.

@@ -3264,4 +3264,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 02a17d369787c177.
+# Generated from 1afcbdaacd27ab48.

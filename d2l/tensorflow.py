@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from eeb45489ff196429.
+# Generated from 0de0c5367eece7ba.

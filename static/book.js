@@ -488,6 +488,9 @@
       { rootMargin: "600px" },
     );
     all("[data-explorable]", within).forEach((figure) => observer.observe(figure));
+    // A figure that a cell shows has no picture that could be printed instead.
+    for (const figure of all("figure.output[data-explorable]", within))
+      whenIdle(() => explore(figure));
   }
 
   function explore(figure) {

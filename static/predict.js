@@ -192,7 +192,10 @@
     const prediction = target.closest(".prediction");
     forget([prediction]);
     bookChange(prediction, update);
-    prediction.querySelector(".guess input").focus({ preventScroll: true });
+    // In a comparison, the question stands in the first column alone.
+    const same = predictions.filter((other) => keyOf(other) === keyOf(prediction));
+    const fields = same.map((other) => other.querySelector(".guess input"));
+    fields.find((field) => field.checkVisibility())?.focus({ preventScroll: true });
   }
 
   // Forgets what the reader has typed into the fields of some questions.

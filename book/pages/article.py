@@ -28,7 +28,13 @@ from book.pages.search import Index, Title, name_symptoms, text_of
 from book.pages.sets import PagePanel
 from book.pages.site import Site, address
 from book.pages.term_links import name_entries
-from book.records.outputs import PICTURES, Picture, PrintedText, read
+from book.records.outputs import (
+    PICTURES,
+    InteractiveFigure,
+    Picture,
+    PrintedText,
+    read,
+)
 from book.records.outputs import text_of as text_printed
 from book.refs.numbers import NAMES, anchor
 from book.refs.targets import id_of_work
@@ -63,6 +69,7 @@ ALL_COLUMNS = (
     " All frameworks</label>\n"
 )
 NO_LIST = "no page lists the works that are cited; write :bibliography:`{}` on one"
+OF_CELL = ":numref:`{}`, with the numbers of this cell."
 SOLUTION = "sec_sol_"  # the start of the label of a solution
 BEFORE_SOLUTION = re.compile(r"\bSolution:\s*$")
 
@@ -481,7 +488,15 @@ class Article:
             is_plot = isinstance(output, Picture)
             number = next(self._plots if is_plot else self._figures)
             prefix = f"{self.prefix}{'plot' if is_plot else 'figure'}-{number}-"
-            yield results.html_of(output, cell, prefix, self._picture)
+            caption = self._caption_of_output(output)
+            yield results.html_of(output, cell, prefix, self._picture, caption)
+
+    def _caption_of_output(self, output: PrintedText | Picture) -> str:
+        """Return a caption that names the figure whose numbers a cell has changed."""
+        if not isinstance(output, InteractiveFigure):
+            return ""
+        label = self.site.figure_labels.get(output.name)
+        return self._line(OF_CELL.format(label)) if label else ""
 
     def _picture(self, picture: Picture) -> str:
         """Return a picture as an image, whose file is added to `images`."""

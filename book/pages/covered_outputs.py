@@ -15,7 +15,7 @@ FORM = """\
 <div class="prediction" data-question="{question}">
 <form class="guess">
 {asked}
-<button type="submit">Compare</button>
+<button type="submit">Check</button>
 <button type="button" class="reveal">Show the output</button>
 <p class="reading" role="status"></p>
 <p class="behind">The explanation follows your prediction.</p>

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import posixpath
 from functools import cached_property
+from pathlib import Path
 
 from book.facts.map import Map
 from book.merge import Views
 from book.pages.term_links import Glossary
 from book.refs.targets import Targets
 from book.render.math import Equation
-from book.text.blocks import Heading
+from book.text.blocks import Figure, Heading
 from book.text.book import Book
 from book.text.tokens import equations, parse_line
 
@@ -26,6 +27,16 @@ class Site(Targets):
         self.map = Map(book)
         # The reading time of each page in minutes; none if it has pages of its own.
         self.minutes: dict[str, int] = {}
+
+    @cached_property
+    def figure_labels(self) -> dict[str, str]:
+        """The label of the figure that shows each picture, under the picture's name."""
+        return {
+            Path(block.path).stem: block.label
+            for section in self.book.sections
+            for block in section.blocks
+            if isinstance(block, Figure) and block.label
+        }
 
     @cached_property
     def equations_of_titles(self) -> dict[Equation, str]:

@@ -21,14 +21,15 @@ def html_of(
     cell: Cell,
     prefix: str,
     image: Callable[[Picture], str] | None = None,
+    caption: str = "",
 ) -> str:
     """Return the HTML of an output of a cell; ids in it begin with `prefix`.
 
     `image` returns the HTML of a picture that is no plot. Without it, the HTML holds
-    the data of the picture.
+    the data of the picture. `caption` is that of an interactive figure.
     """
     if isinstance(output, InteractiveFigure):
-        return _figure(output, prefix)
+        return _figure(output, prefix, caption)
     if isinstance(output, PrintedText):
         return printed(output.text)
     picture = restyled(output, cell)
@@ -60,11 +61,13 @@ def restyled(picture: Picture, cell: Cell) -> Picture:
     return replace(picture, data=data, alt=" ".join(alt.split()))
 
 
-def _figure(figure: InteractiveFigure, prefix: str) -> str:
+def _figure(figure: InteractiveFigure, prefix: str, caption: str) -> str:
     """Return an interactive figure, which scripts draw."""
     name = attribute("id", f"{prefix}{figure.name}") + explorable(figure.name)
     settings = attribute("data-settings", figure.settings)
     text = "<noscript>This figure needs JavaScript.</noscript>"
+    if caption:
+        text += f"<figcaption>\n{caption}</figcaption>\n"
     return f'<figure class="output"{name}{settings}>{text}</figure>\n'
 
 

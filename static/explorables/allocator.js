@@ -402,12 +402,13 @@ const act = (action) => (state) => {
   return { ...state, did: textOf([...kept, ...next]) };
 };
 
-const free = (name) =>
-  act((_, pool) =>
-    pool.segments.some(({ pieces }) => pieces.some((piece) => piece.name === name))
-      ? [`f${name}`]
-      : [],
-  );
+const has = (pool, name) =>
+  pool.segments.some(({ pieces }) => pieces.some((piece) => piece.name === name));
+
+const free = (name) => act((_, pool) => (has(pool, name) ? [`f${name}`] : []));
+
+/** Whether the chosen piece is there to be freed; if not, the next step is to allocate. */
+const canFree = (state) => has(play(state), state.piece);
 
 const SEQUENCES = {
   own: "those in the text, then your own",
@@ -444,12 +445,13 @@ export default figure({
   actions: [
     {
       label: ({ piece }) => `Free ${piece}`,
-      main: true,
+      main: canFree,
       run: (state) => free(state.piece)(state),
       when: isOwn,
     },
     {
       label: ({ size }) => `Allocate ${size}`,
+      main: (state) => !canFree(state),
       run: act(({ size }) => [String(size)]),
       when: isOwn,
       motion: (before, after) => (placed(before, after) ? 500 : 0),

@@ -2,6 +2,7 @@
 
 export const LONGEST = 800; // characters of a text, which becomes a part of the address
 const LOG_POSITIONS = 240; // of a slider
+const FINE_POSITIONS = 600; // of one whose values are multiples of a step
 
 // Constructors; explorable.js lists the fields. `initial` is a value or a function of the
 // settings before, and `rest` has further fields.
@@ -26,7 +27,8 @@ export const range = (id, label, [min, max, step], initial, rest = {}) => ({
   ...{ id, kind: "range", label, min, max, step, initial, format: String, ...rest },
 });
 
-/** Return a slider whose positions are apart by a factor. */
+/** Return a slider whose positions are apart by a factor; with a `step` in `rest`, its
+ * values are multiples of that. */
 export const logRange = (id, label, [min, max], initial, format, rest = {}) => ({
   ...{ id, kind: "range", label, min, max, log: true, initial, format, ...rest },
 });
@@ -153,7 +155,8 @@ export const begin = (spec, given) => {
 // Sliders have positions, which correspond to values
 
 export const positions = (control) => {
-  const last = control.values ? control.values.length - 1 : LOG_POSITIONS;
+  const parts = control.step ? FINE_POSITIONS : LOG_POSITIONS;
+  const last = control.values ? control.values.length - 1 : parts;
   return control.values || control.log
     ? { min: 0, max: last, step: 1 }
     : { min: control.min, max: control.max, step: control.step };
@@ -163,12 +166,14 @@ export const toPosition = (control, value) => {
   if (control.values) return control.values.indexOf(value);
   if (!control.log) return value;
   const part = Math.log(value / control.min) / Math.log(control.max / control.min);
-  return Math.round(LOG_POSITIONS * part);
+  return Math.round(positions(control).max * part);
 };
 
 export const toValue = (control, position) => {
   if (control.values) return control.values[position];
   if (!control.log) return position;
-  const grown = (control.max / control.min) ** (position / LOG_POSITIONS);
-  return Number((control.min * grown).toPrecision(3));
+  const part = position / positions(control).max;
+  const value = control.min * (control.max / control.min) ** part;
+  const { step } = control;
+  return step ? step * Math.round(value / step) : Number(value.toPrecision(3));
 };

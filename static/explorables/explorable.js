@@ -11,7 +11,8 @@
  *             `unseen` has no field, one that is `unkept` is not in the address, and one is
  *             hidden unless its `when`(state) is true
  *   actions   [{label, run(state) -> state, when, main, pressed, motion}], optional: the
- *             buttons. `label` may be a function of the state, the main button is filled,
+ *             buttons. `label` and `main` may be functions of the state; the main button is
+ *             filled,
  *             `pressed`(state) makes it a switch, and `motion`(before, after) -> ms is how
  *             long the drawing moves. An action without `run` only moves the drawing.
  *   settle    (state, id) -> state after a change of the control `id`, optional
@@ -95,10 +96,19 @@ export const make = (name, attributes = {}, ...children) => {
 const slider = (control, id, change) => {
   const input = make("input", { type: "range", id, ...positions(control) });
   const output = make("output", { for: id, "aria-live": "off" });
-  input.addEventListener("input", () =>
-    change(toValue(control, Number(input.value))),
-  );
+  let shown; // the value
+  const choose = () => {
+    const position = Number(input.value);
+    const value = toValue(control, position);
+    const moved = Math.sign(position - toPosition(control, shown));
+    // A key that moves by less than a step takes the next one.
+    const next = shown + moved * (control.step ?? 0);
+    const isBetween = control.log && value === shown && next >= control.min && next <= control.max;
+    change(isBetween ? next : value);
+  };
+  input.addEventListener("input", choose);
   const show = (value) => {
+    shown = value;
     input.value = toPosition(control, value);
     output.textContent = control.format(value);
     input.setAttribute("aria-valuetext", control.format(value));
@@ -204,11 +214,11 @@ const field = (spec, control, change, shows) => {
 const actionButton = (action, act, shows) => {
   const { label: text, main, run, when, pressed } = action;
   const element = button("", () => act(action));
-  element.classList.toggle("main", Boolean(main));
   element.classList.toggle("moving", !run);
   shows.push((state) => {
     element.textContent = typeof text === "function" ? text(state) : text;
     element.hidden = Boolean(when) && !when(state);
+    element.classList.toggle("main", Boolean(typeof main === "function" ? main(state) : main));
     if (pressed) element.setAttribute("aria-pressed", pressed(state));
   });
   return element;
@@ -314,6 +324,7 @@ const showCard = (row, spec, state) => {
 };
 
 const FONT = 16; // px, the font size in which a drawing is designed
+const UNSEEN = 640; // px, the width of what is not in view but may be printed
 const NARROWEST = 302; // units in which a drawing has room for all of its text
 
 /** Return the width of a drawing that has so many pixels, in its own units. With a larger
@@ -326,7 +337,7 @@ export const unitsIn = (pixels) => {
 /** Call `tell` with the width of an element, now and when it changes. */
 const onWidth = (element, tell) => {
   let last = element.clientWidth;
-  if (last) tell(last);
+  tell(last || UNSEEN);
   new ResizeObserver(([entry]) => {
     const width = Math.floor(entry.contentRect.width);
     if (width === 0 || width === last) return; // hidden, or only the height changed

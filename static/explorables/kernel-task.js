@@ -30,6 +30,7 @@ import { check, measure } from "./kernel-run.js";
 
 const KEYS = "Ctrl and Enter check it.";
 const FEWEST_LINES = 5;
+const NEARLY = 1.1; // times as many sectors as the solution
 const SHOWN = 1024; // rows of the products whose kernels are shown
 const NO_TIME = "A program on the CPU computes here, so a time would teach you nothing.";
 export const INSTEAD =
@@ -42,6 +43,7 @@ export const INSTEAD =
 /** Return how many sectors a right kernel touches, compared with the solution. */
 const praise = ({ sectors }, { least }) => {
   if (sectors <= least) return ": as few as our solution needs, or fewer";
+  if (sectors < NEARLY * least) return `: ${sectors - least} more than the ${least} of our solution`;
   return `: ${round(sectors / least)} times the ${least} of our solution`;
 };
 

@@ -322,10 +322,11 @@ const point = (state, place, width) => {
   const { y } = place;
   const isAtPeak = attained(state) > 0.99 * machine(state).rate; // whose label is there
   const beside = Math.min(cx + 13, width - RIGHT - 84);
+  const isLow = cy + 26 > BOTTOM; // there, the label would touch the axis
   const known = published(state);
   return (
     dot(cx, cy, 7, "ring") +
-    (isAtPeak ? "" : label(beside, cy + 22, rate(attained(state)), "ink small strong")) +
+    (isAtPeak ? "" : label(beside, isLow ? cy - 12 : cy + 22, rate(attained(state)), "ink small strong")) +
     (known ? diamond(cx, y(known.rate), 5) : "")
   );
 };

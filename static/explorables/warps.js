@@ -9,7 +9,7 @@ import { cards } from "./cards.js";
 import {
   each, label, path, vertical, dot, diamond, grid, linear, logarithmic, ticks, chart,
 } from "./chart.js";
-import { select, range, text, more, presets } from "./controls.js";
+import { select, range, logRange, text, more, presets } from "./controls.js";
 import { figure } from "./explorable.js";
 
 const { area, sheet, bars, stack } = chart("warps");
@@ -422,7 +422,7 @@ export default figure({
         "ptxas info : Used 94 registers, 16384 bytes smem",
       ),
     ),
-    range("n", "Size n of the matrices", [SMALLEST, LARGEST, 64], 2048),
+    logRange("n", "Size n of the matrices", [SMALLEST, LARGEST], 2048, String, { step: 64 }),
     range("registers", "Registers of a thread", [16, 255, 1], from("registers")),
     ...more(
       range("shared", "Shared memory of a block", [0, MOST_SHARED, KIBI], from("shared"), {

@@ -140,18 +140,143 @@ def test_keys_turn_the_comparison_on_and_off(open_page: Visitor):
     assert not page.evaluate(MARKED)
 
 
-@pytest.mark.parametrize("width", [1400, 1600])
-def test_text_and_columns_begin_at_the_same_edge(open_http_page: Visitor, width: int):
+@pytest.mark.parametrize("width", [1280, 1400, 1600])
+def test_what_both_have_stands_in_the_middle_of_their_columns(
+    open_http_page: Visitor, width: int
+):
     page = open_http_page(BOTH, viewport={"width": width, "height": 900})
-    edges = page.evaluate("""() => [...document.querySelectorAll(
-      "article > section > p, article h2, .pair > .first")]
-      .filter((e) => e.checkVisibility()).map((e) => e.getBoundingClientRect().left)""")
-    assert len(edges) > 20 and max(edges) - min(edges) < 1
-    cut = page.evaluate("""() => [...document.querySelectorAll(
-      ".pair div:not(.output) > .highlight pre")]
-      .filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth)
-      .map((e) => e.textContent)""")
-    assert cut == []
+    found = page.evaluate("""() => {
+      const boxes = (selector) => [...document.querySelectorAll(selector)]
+        .filter((e) => e.checkVisibility() && !e.closest("[hidden]"))
+        .map((e) => e.getBoundingClientRect());
+      const middle = ({ left, right }) => (left + right) / 2;
+      const [text] = boxes("article");
+      return {
+        text: [text.left, text.right, middle(text)],
+        shared: boxes("article > section > :is(p, h1, figure), article h2, .shared")
+          .map((box) => [box.left, box.width, middle(box)]),
+        columns: boxes(".pair").map((box) => [box.left, box.right]),
+        cut: [...document.querySelectorAll(".pair div:not(.output) > .highlight pre")]
+          .filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth)
+          .map((e) => e.textContent),
+      };
+    }""")
+    *edges, middle = found["text"]
+    assert len(found["shared"]) > 12 and len(found["columns"]) > 10
+    for left, wide, center in found["shared"]:
+        assert (wide, center) == pytest.approx((760, middle), abs=1)
+        assert left == pytest.approx(found["shared"][0][0], abs=1)
+    for columns in found["columns"]:
+        assert columns == pytest.approx(edges, abs=1)
+    assert found["cut"] == []
+
+
+def test_the_contents_of_the_book_stay_in_reach(open_http_page: Visitor):
+    page = open_http_page(BOTH, viewport={"width": 1600, "height": 900})
+    contents, text = page.locator("#book-contents"), page.locator("article")
+    expect(contents).to_be_visible()
+    beside, column = contents.bounding_box(), text.bounding_box()
+    assert beside and column and beside["x"] + beside["width"] < column["x"]
+    page.set_viewport_size({"width": 1280, "height": 900})
+    expect(contents).to_be_hidden()
+    page.click("[popovertarget=book-contents]")
+    expect(contents).to_be_visible()
+
+
+def test_paragraphs_that_differ_in_a_few_words_stand_once(open_http_page: Visitor):
+    page = open_http_page(f"chapter_gpus/quick-guide.html?tab={FIRST}&beside={OTHER}")
+    shared = page.locator(".shared", has_text="on the device of x")
+    for width in (1400, 375):
+        resize(page, width)
+        found = page.locator("main p:visible", has_text="on the device of x")
+        expect(found).to_have_count(1)
+        expect(shared.locator(".variants [title]")).to_have_text(
+            [
+                *("torch.zeros(3, device=x.device)", "jnp.zeros(3, device=x.device)"),
+                *("a tensor", "an array"),
+            ]
+        )
+    titles = shared.locator(".variants").first.locator("[title]")
+    assert [e.get_attribute("title") for e in titles.all()] == ["PyTorch", "JAX"]
+
+
+def test_paragraphs_that_say_something_else_stand_side_by_side(
+    open_http_page: Visitor,
+):
+    page = open_http_page(BOTH)
+    texts = {"first": "Older programs call", "second": "virtual devices"}
+    for side, words in texts.items():
+        text = page.locator(f".pair > .{side} > p:not(.shared, .twin)", has_text=words)
+        expect(text.first).to_be_visible()
+
+
+def test_the_end_of_a_comparison_gives_paragraphs_back(open_http_page: Visitor):
+    texts = """() => [...document.querySelectorAll("main .place > .tab-panel > p")]
+      .map((p) => p.innerHTML)"""
+    page = open_http_page("chapter_gpus/pitfalls.html")
+    before = page.evaluate(texts)
+    page.keyboard.press("c")
+    wait_until(page, "!!document.querySelector('.variants')")
+    assert page.evaluate(texts) != before
+    page.keyboard.press("c")
+    assert page.evaluate(texts) == before
+
+
+def test_equal_paragraphs_are_not_marked(open_http_page: Visitor):
+    page = open_http_page(f"chapter_gpus/pitfalls.html?tab={FIRST}&beside={OTHER}")
+    words = "Make the tensor on the device of the input."
+    found = page.locator("main p:visible", has_text=words)
+    expect(found).to_have_count(1)
+    assert not found.locator(".variants").count()
+
+
+def test_a_long_cell_of_one_framework_leaves_no_hole(open_http_page: Visitor):
+    address = f"chapter_gpus/compiling.html?tab={FIRST}&beside={OTHER}"
+    page = open_http_page(f"{address}&predict=off")
+    label = page.locator(".only").first
+    expect(label).to_have_text("Only PyTorch")
+    found = label.evaluate("""(label) => {
+      const block = label.nextElementSibling.getBoundingClientRect();
+      const pair = label.closest(".pair"), set = pair.getBoundingClientRect();
+      const beside = [...pair.querySelectorAll(":scope > .second > *")]
+        .map((e) => e.getBoundingClientRect())
+        .filter(({ top, bottom }) => top < block.bottom - 1 && bottom > block.top + 1);
+      return [block.left - set.left, set.right - block.right, beside.length];
+    }""")
+    assert found[0] == pytest.approx(found[1], abs=1) and found[0] > 0
+    assert found[2] == 0
+    # A cell that the other framework lacks needs no empty column.
+    page = open_http_page(f"chapter_gpus/checkpoints.html?tab={FIRST}&beside={OTHER}")
+    code = page.locator(".lone", has_text="class DropoutMLP")
+    expect(code).to_be_visible()
+    expect(page.get_by_text("No code for JAX here.").first).to_be_hidden()
+
+
+def test_a_question_is_asked_once(open_http_page: Visitor):
+    page = open_http_page(BOTH)
+    forms = page.locator(".pair .guess:visible")
+    questions = forms.locator("label > span:first-child").all_inner_texts()
+    assert questions and len(set(questions)) == len(questions)
+    expect(page.locator("main").get_by_role("button", name="Compare")).to_have_count(0)
+    form = forms.first
+    form.get_by_role("textbox").fill("3")
+    page.keyboard.press("Enter")
+    answers = page.locator(".prediction", has_text=questions[0]).locator(".answers")
+    expect(answers.filter(visible=True)).to_have_count(2)
+    answers.filter(visible=True).last.get_by_role("button", name="Cover again").click()
+    expect(form.get_by_role("textbox")).to_be_focused()
+
+
+def test_the_menu_closes_when_the_reader_scrolls(open_http_page: Visitor):
+    page = open_http_page("chapter_gpus/memory.html")
+    page.click("#compare-button")
+    wait_until(page, "!!window.bookCompare")
+    page.click(f"#comparison [value={OTHER}]")
+    page.keyboard.press("ArrowDown")  # a choice is no scroll
+    expect(page.locator("#comparison")).to_be_visible()
+    page.mouse.move(300, 500)
+    page.mouse.wheel(0, 300)
+    expect(page.locator("#comparison")).to_be_hidden()
 
 
 def test_marks_are_what_differs(open_page: Visitor):

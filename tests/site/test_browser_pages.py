@@ -1,6 +1,7 @@
 """Every page in a browser: on any screen, light, without script, on paper."""
 
 import gzip
+import re
 from pathlib import Path
 from pprint import pformat
 from typing import Any
@@ -22,7 +23,7 @@ from browsing import (
     resize,
     wait_until,
 )
-from playwright.sync_api import Request, Response, Route
+from playwright.sync_api import Request, Response, Route, expect
 from pypdf import PdfReader
 
 WIDTHS = (320, 375, 768, 1400)
@@ -291,3 +292,17 @@ def test_the_pdf_of_a_page_is_its_text(
         assert "".join(heading.split()).strip("#¶") in text, heading
     for navigation in ("Onthispage", "Keyboardshortcuts", "Skiptothetext"):
         assert navigation not in text
+
+
+def test_figures_of_cells_are_printed_with_their_captions(open_http_page: Visitor):
+    page = open_http_page("chapter_gpus/memory.html")
+    figure = page.locator("[data-choices=pytorch] > figure.output[data-explorable]")
+    expect(figure).to_have_class("output live")  # although it is far below
+    page.emulate_media(media="print")
+    height = "e => e.querySelector('.drawing svg').getBoundingClientRect().height"
+    assert figure.evaluate(height) > 200
+    caption = figure.locator("figcaption")
+    expect(caption).to_be_visible()
+    expect(caption).to_have_text(re.compile(r"Fig\. [\d.]+, with the numbers of this"))
+    link = caption.get_by_role("link").get_attribute("href")
+    assert link == "#fig-memory-timeline"

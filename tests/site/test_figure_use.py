@@ -366,3 +366,37 @@ def test_all_threads_of_a_warp_have_lines_that_can_be_seen(
     page.locator("#fig-sectors .reads").first.locator("rect").last.hover()
     after = lines.first.evaluate("(e) => getComputedStyle(e).strokeWidth")
     assert (before, after) == ("1px", "3px")
+
+
+def test_a_slider_below_a_logarithmic_axis_agrees_with_its_mark(opened: Page) -> None:
+    figure = opened.locator("#fig-warps")
+    slider = figure.get_by_label("Size n of the matrices")
+    part = slider.evaluate("e => (e.value - e.min) / (e.max - e.min)")
+    assert part == pytest.approx(2 / 3, abs=0.005)  # 2048, from 128 to 8192
+    shown = figure.locator("output[for=warps-n]")
+    sizes = []
+    slider.focus()
+    for key in ("Home", *["ArrowRight"] * 3, "ArrowLeft", "End"):
+        opened.keyboard.press(key)
+        sizes.append(shown.inner_text())
+    assert sizes == ["128", "192", "256", "320", "256", "8192"]
+
+
+def test_the_rate_of_a_small_product_stands_clear_of_the_axis(opened: Page) -> None:
+    figure = opened.locator("#fig-roofline")
+    slider = figure.get_by_label("Size n of the matrices")
+    slider.focus()
+    opened.keyboard.press("Home")
+    texts = figure.locator(".drawing text")
+    rate, axis = (
+        texts.filter(has_text=words).first.bounding_box()
+        for words in ("35.9", "10000")
+    )
+    assert rate and axis and rate["y"] + rate["height"] < axis["y"] - 8
+
+
+def test_the_main_button_is_the_next_step(opened: Page) -> None:
+    figure = opened.locator("#fig-allocator")
+    assert figure.locator("button.main:visible").inner_text() == "Free b"
+    figure.get_by_role("button", name="Free b").click()
+    assert figure.locator("button.main:visible").inner_text() == "Allocate 50"

@@ -106,6 +106,12 @@ def test_a_first_kernel_leaves_something_to_do(page: Page, name: str):
     assert FIRST.get(name, " sectors") in verdict and "as few as" not in verdict
 
 
+def test_a_few_sectors_more_are_counted(page: Page):
+    twice = "store_out(i, load_a(i)); if (i == 0u) { store_out(0u, load_a(0u)); }"
+    verdict = check(task(page, "copy"), f"{HEAD} if (i < N) {{ {twice} }} }}")
+    assert "252 sectors: 2 more than the 250 of our solution" in verdict
+
+
 TREE = f"""{HEAD} if (i < N) {{ store_tile(l, load_a(i)); }}
   else {{ store_tile(l, 0.0); }}
   for (var half = 128u; half > 0u; half /= 2u) {{ BARRIER
