@@ -283,7 +283,7 @@ def test_a_choice_is_made_with_the_keyboard(open_http_page: Visitor):
     asked.get_by_role("button", name="Cover again").click()
     expect(asked.get_by_role("radio", checked=True)).to_have_count(0)
     asked.get_by_role("radio", name="raise an error").check()
-    asked.get_by_role("button", name="Compare").click()
+    asked.get_by_role("button", name="Check").click()
     assert verdicts(asked) == ["raise an error, right"]
     expect(page.locator(".tally")).to_contain_text("Your choice on this page is right.")
 
@@ -291,7 +291,7 @@ def test_a_choice_is_made_with_the_keyboard(open_http_page: Visitor):
 def test_nothing_is_uncovered_without_a_choice(open_http_page: Visitor):
     page = open_http_page(USES)
     asked = about(page, "on the device already")
-    asked.get_by_role("button", name="Compare").click()
+    asked.get_by_role("button", name="Check").click()
     expect(asked.get_by_role("status")).to_have_text(
         "Choose an answer, or show the output."
     )
@@ -305,7 +305,7 @@ def test_the_output_of_each_framework_decides(open_http_page: Visitor):
     page = open_http_page(f"{USES}?tab=pytorch")
     asked = "on the device already"
     about(page, asked).get_by_role("radio", name="yes").check()
-    about(page, asked).get_by_role("button", name="Compare").click()
+    about(page, asked).get_by_role("button", name="Check").click()
     assert verdicts(about(page, asked)) == ["yes, right"]
     choose(page, "jax")
     assert verdicts(about(page, asked)) == ["yes, not so: no"]
@@ -339,7 +339,7 @@ def test_choices_and_several_fields_are_accessible(
     open_http_page: Visitor, violations: Violations, screen: dict[str, Any], scheme: str
 ):
     page = open_http_page(USES, color_scheme=scheme, **screen)
-    about(page, "on the device already").get_by_role("button", name="Compare").click()
+    about(page, "on the device already").get_by_role("button", name="Check").click()
     compare_all(page)
     assert violations(page) == [] and probe(page, "tooWide") == []
 
@@ -347,7 +347,7 @@ def test_choices_and_several_fields_are_accessible(
 def compare_all(page: Page) -> None:
     """Answer a question with choices and one with two numbers."""
     about(page, "add tensors on two").get_by_role("radio").first.check()
-    about(page, "add tensors on two").get_by_role("button", name="Compare").click()
+    about(page, "add tensors on two").get_by_role("button", name="Check").click()
     for box in about(page, "three copies of n").get_by_role("textbox").all():
         box.fill("7.1")
     page.keyboard.press("Enter")
@@ -363,7 +363,7 @@ def answer_both(page: Page) -> None:
     page.goto(page.url.replace("memory", "use-gpu"))
     choice = about(page, "four times is the longest")
     choice.get_by_role("radio", name="calls").check()
-    choice.get_by_role("button", name="Compare").click()
+    choice.get_by_role("button", name="Check").click()
     wait_until(page, "Object.keys(JSON.parse(localStorage.record ?? '{}')).length == 2")
 
 
