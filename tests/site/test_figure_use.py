@@ -389,8 +389,7 @@ def test_the_rate_of_a_small_product_stands_clear_of_the_axis(opened: Page) -> N
     opened.keyboard.press("Home")
     texts = figure.locator(".drawing text")
     rate, axis = (
-        texts.filter(has_text=words).first.bounding_box()
-        for words in ("35.9", "10000")
+        texts.filter(has_text=words).first.bounding_box() for words in ("35.9", "10000")
     )
     assert rate and axis and rate["y"] + rate["height"] < axis["y"] - 8
 
