@@ -69,7 +69,7 @@
   // long ones that face nothing take the width of both.
   function align(set, first, second) {
     const sides = [blocksOf(first), blocksOf(second)];
-    const paired = pairs(...sides, likeness);
+    const paired = pairs(sides[0], sides[1], likeness);
     for (const [i, j] of paired) unite(sides[0][i], sides[1][j]);
     const done = [0, 0];
     let row = 1;
@@ -81,7 +81,7 @@
       row += 1;
     }
     set.style.setProperty("--rows", row);
-    lowerLabels(set, sides);
+    lowerLabels(set, sides[0], sides[1]);
     return paired.map(([i, j]) => [sides[0][i], sides[1][j]]);
   }
 
@@ -101,7 +101,7 @@
   }
 
   // The labels stand below the text that both frameworks have in common, or nowhere.
-  function lowerLabels(set, [first, second]) {
+  function lowerLabels(set, first, second) {
     const [label, ...rest] = first;
     const shared = rest.findIndex(({ block }) => !block.matches(".shared"));
     const isWhole = shared < 0 && second.slice(1).every(({ block }) => block.matches(".twin"));
