@@ -21,7 +21,7 @@ const OPTIONS = {
 
 // The scales of what a slide shows, of which the first that fits is used. At the last scale,
 // code has the smallest size that can be read.
-const SCALES = [1.7, 1.6, 1.5, 1.4, 1.3, 1.2, 1.1, 1, 0.95, 0.9, 0.85, 0.8, 0.75];
+const SCALES = [2, 1.85, 1.7, 1.6, 1.5, 1.4, 1.3, 1.2, 1.1, 1, 0.95, 0.9, 0.85, 0.8, 0.75];
 
 /** Return true if nothing leaves a slide or is cut off. */
 const fits = (/** @type {Element} */ slide) => {
@@ -55,6 +55,7 @@ const ask = (/** @type {HTMLFormElement} */ form) => {
     fit(/** @type {HTMLElement} */ (slide.nextElementSibling));
     return texts.some(Boolean) ? rows.map((row, i) => bookGuess.readFor(row, slide, texts[i])) : [];
   };
+  compare();
   form.addEventListener("input", compare);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -101,9 +102,9 @@ const slides = document.querySelector(".slides");
 slides.classList.add("fitting"); // so that all slides have a size, and fonts are loaded
 slides.getBoundingClientRect();
 document.fonts.ready.then(() => {
+  slides.querySelectorAll("form").forEach(ask);
   slides.querySelectorAll("section:not(.front)").forEach(fit);
   slides.classList.remove("fitting");
-  slides.querySelectorAll("form").forEach(ask);
   slides.querySelectorAll("[data-figure]").forEach(listen);
   Reveal.initialize(OPTIONS);
   Reveal.on("slidechanged", () => /** @type {HTMLElement} */ (document.activeElement).blur());

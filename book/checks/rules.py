@@ -17,7 +17,7 @@ from book.checks import (
     markup,
     orphans,
     quotations,
-    short_decks,
+    decks,
     tables,
 )
 from book.runner.errors import BookError
@@ -37,7 +37,7 @@ FOR_AUTHORS: tuple[Rule, ...] = (
     tables.problems,
     english.problems,
     glossary.problems,
-    short_decks.problems,
+    decks.problems,
     contents.problems,
 )
 
