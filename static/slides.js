@@ -104,6 +104,8 @@ slides.getBoundingClientRect();
 document.fonts.ready.then(() => {
   slides.querySelectorAll("form").forEach(ask);
   slides.querySelectorAll("section:not(.front)").forEach(fit);
+  const front = slides.querySelector(".front");
+  if (!fits(front)) front.querySelector("figure")?.remove();
   slides.classList.remove("fitting");
   slides.querySelectorAll("[data-figure]").forEach(listen);
   Reveal.initialize(OPTIONS);

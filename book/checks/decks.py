@@ -65,8 +65,8 @@ def _told(deck: Talk, tab: str) -> Iterator[tuple[int, str]]:
 
 
 def _is_telling(answer: str) -> bool:
-    """Return True for a number with a unit or three digits; others occur by chance."""
-    return sum(sign.isdigit() for sign in answer) > 2 or " " in answer
+    """Return True for a number with a unit or four digits; others occur by chance."""
+    return sum(sign.isdigit() for sign in answer) > 3 or " " in answer
 
 
 def _texts(point: Point) -> Iterator[str]:

@@ -94,10 +94,12 @@ class Talk:
     """The points of a section in a tab, and the texts around them.
 
     `lead` is the first paragraph, `summary` the list of the Summary without the other
-    frameworks, and `exercise` the first exercise; each may be empty.
+    frameworks, and `exercise` the first exercise; each may be empty. `opening` is the
+    figure above the first heading, if no point shows it.
     """
 
     points: list[Point]
+    opening: Figure | None = None
     lead: str = ""
     summary: str = ""
     exercise: str = ""
@@ -127,7 +129,13 @@ def talk(blocks: list[Block], tab: str) -> Talk:
     summary = "\n".join(i for i in items if not any(name in i for name in names))
     exercises = NEXT_ITEM.split("\n".join(_texts_below(blocks, 2, "Exercises")))
     exercise = next((e for e in exercises if e.startswith("1. ")), "")
-    return Talk(points(blocks), lead, summary, exercise)
+    found = points(blocks)
+    parts = [n for n, b in enumerate(blocks) if isinstance(b, Heading) and b.level > 1]
+    figures = (b for b in blocks[: min(parts, default=0)] if isinstance(b, Figure))
+    opening = next(figures, None)
+    if any(point.block is opening for point in found):
+        opening = None
+    return Talk(found, opening, lead, summary, exercise)
 
 
 def _texts_below(

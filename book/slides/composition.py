@@ -5,6 +5,7 @@ readers predict the output, and the Summary. The text around a point becomes not
 """
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -16,6 +17,8 @@ from book.render.results import restyled
 from book.text.blocks import Cell, Equation, Figure, Table
 from book.text.inline import for_medium
 
+EXPLANATION = 300  # characters
+SENTENCE = re.compile(r"(?<=[.:?])\s+(?=[A-Z$(*:`\[])")
 Documented = ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef
 
 
@@ -74,7 +77,8 @@ def compose(
     title: str, talk: Talk, predictions: Mapping[int, Prediction | None]
 ) -> Iterator[Slide]:
     """Yield the slides of a talk; `predictions` has those of cells by their numbers."""
-    yield Slide("front", title, notes=[talk.lead or title])
+    opening, notes = talk.opening, [talk.lead or title]
+    yield Slide("front", title, [_figure(opening)] if opening else [], notes)
     for point in talk.points:
         if not point.block:
             continue
@@ -94,7 +98,7 @@ def _shown(point: Point) -> Iterator[SlideItem]:
     """Yield what a point shows: a picture, or the code and the output of a cell."""
     block = point.block
     if isinstance(block, Figure):
-        yield SlideFigure(block.path, block.alt)
+        yield _figure(block)
     elif isinstance(block, Cell):
         if point.code:
             yield Code(shown_source(point.code))
@@ -105,11 +109,26 @@ def _shown(point: Point) -> Iterator[SlideItem]:
                 yield restyled(output, block)
     elif isinstance(block, Equation):
         yield Text(f"$${block.tex}$$")
-        yield from (Text(said) for said in [point.after, *point.notes[-1:]][:1])
+        explained = _beginning(point.after or "".join(point.notes[-1:]))
+        yield from [Text(explained)] if explained else []
     elif isinstance(block, Table):
         yield Text(for_medium(block.rows.strip(), "slide"))
     elif block:
         yield Text(for_medium(block.text, "slide"))
+
+
+def _figure(figure: Figure) -> SlideFigure:
+    return SlideFigure(figure.path, figure.alt)
+
+
+def _beginning(text: str) -> str:
+    """Return the first sentences of a text, up to a question or to full lines."""
+    first, *others = SENTENCE.split(" ".join(text.split()))
+    for sentence in others:
+        if "?" in sentence or len(first) + len(sentence) > EXPLANATION:
+            break
+        first = f"{first} {sentence}"
+    return f"{first[:-1]}." if first.endswith(":") else first
 
 
 def shown_source(source: str) -> str:
