@@ -1,4 +1,7 @@
-"""Checks that the text has no word of english.toml, and how each section begins."""
+"""Checks the words of the text, and how each section begins.
+
+No word of english.toml is in it, and what only a screen has is not on paper.
+"""
 
 import re
 import tomllib
@@ -8,17 +11,24 @@ from pathlib import Path
 from book.text.blocks import Cell, Contents, Prose, References
 from book.text.book import Book
 from book.text.inline import without_code
+from book.text.tokens import body, caption, walk
 
 LISTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 REMEDIES = {word: remedy for remedy, words in LISTS.items() for word in words}
 AVOIDED = re.compile(
     rf"(?<![\w-])(?:{'|'.join(map(re.escape, REMEDIES))})(?![\w-])", re.IGNORECASE
 )
+# What a reader of paper does not have.
+SCREEN = re.compile(
+    r"\b(?:press (?:a|the)|(?<!no )buttons?|measure my gpu|(?:of|in) this (?:page|tab)"
+    r"|the \w+ tab|your browser shows)\b",
+    re.I,
+)
 PROMISE = re.compile(r"\W*(?:after|by the end of|in) this (?:section|chapter)", re.I)
 
 
 def problems(book: Book) -> Iterator[str]:
-    """Yield a line for each word to avoid, and for each section with a dull opening."""
+    """Yield a line for each problem with words or with the opening of a section."""
     for section in book.sections:
         opening = next((b for b in section.blocks if isinstance(b, Prose)), None)
         if opening and PROMISE.match(opening.text):
@@ -31,3 +41,8 @@ def problems(book: Book) -> Iterator[str]:
                 where = section.at(block.line_at(found.start()))
                 remedy = REMEDIES[found[0].lower()]
                 yield f"{where}: '{found[0]}' is a word to avoid; {remedy}"
+            tokens = walk([*caption(block, "print"), *body(block, "print")])
+            printed = "".join(t.content for t in tokens if t.type == "text")
+            if on_screen := SCREEN.search(printed):
+                where, told = section.at(block.line), "is not on paper; mark it {.web}"
+                yield f"{where}: '{on_screen[0]}' {told}"

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import chain, dropwhile, pairwise, product, takewhile
 
 from book.checks.quotations import MEASURED_WITHIN, agree, fresh_blocks
-from book.facts.predictions import is_paragraph, number_at
+from book.facts.predictions import is_paragraph, number_at, parts
 from book.records.outputs import text_of
 from book.text.blocks import Block, Cell, Heading, Labelled
 from book.text.book import Book
@@ -89,9 +89,8 @@ def _missing_answers(book: Book, section: Section) -> Iterator[str]:
             elif is_paragraph(block) and ASKS.search(block.text):
                 asking = block.line
             elif asking and isinstance(block, Cell) and block.predicts:
-                answers.setdefault(asking, {}).setdefault(tab, []).append(
-                    _answer(block)
-                )
+                of_line = answers.setdefault(asking, {}).setdefault(tab, [])
+                of_line.extend(_answers(block))
     for line, found in answers.items():
         numbers = [*dict.fromkeys(filter(None, chain.from_iterable(found.values())))]
         for tab, blocks in seen.items():
@@ -112,10 +111,13 @@ def _printed(book: Book, section: Section, tab: str) -> list[Block]:
     return fresh or [block for block in section.blocks if block.is_for(tab)]
 
 
-def _answer(cell: Cell) -> str:
-    """Return the number that readers of a cell predict; empty without a record."""
-    number = number_at(cell.attributes.get("answer", "?"), text_of(cell.outputs))
-    return number.text if number else ""
+def _answers(cell: Cell) -> list[str]:
+    """Return the numbers that readers of a cell predict; none without a record."""
+    if "choices" in cell.attributes:
+        return []
+    text = text_of(cell.outputs)
+    found = (number_at(place, text) for place in parts(cell, "answer") or ["?"])
+    return [number.text for number in found if number]
 
 
 def _has_any(blocks: list[Block], answers: list[str]) -> bool:

@@ -26,12 +26,12 @@ from book.base.progress import counted
 from book.facts.predictions import introduces, is_open, unit_asked
 from book.library.figures import is_explorable, kernels
 from book.library.marks import saved_names
-from book.merge import Part, Prediction, Run
+from book.merge import Asked, Part, Prediction, Run
 from book.pages.article import anchor_of
 from book.paper.edition import Edition, Page
 from book.paper.typst import Markup, code, entry, escape, string
-from book.records.outputs import PICTURES, InteractiveFigure, Picture, PrintedText, read
 from book.records.cleaning import SVG
+from book.records.outputs import PICTURES, InteractiveFigure, Picture, PrintedText, read
 from book.render import plots
 from book.render.results import restyled
 from book.runner.freshness import digest
@@ -304,8 +304,15 @@ class Writer:
     def _question(self, asked: Prediction) -> str:
         """Return the box of a prediction, which is numbered within its chapter."""
         number, text = self._number(len(self.answers)), self._line(asked.question)
-        unit = "" if unit_asked(asked.question) else asked.unit
-        return f"#predict({string(number)}, [{text}], {string(unit)})\n"
+        fields = "".join(self._field(field, asked.question) for field in asked.fields)
+        return f"#predict({string(number)}, [{text}], ({fields}))\n"
+
+    def _field(self, field: Asked, question: str) -> str:
+        """Return a blank with its name and its unit, or the choices, as an item."""
+        if field.choices:
+            return f"[{escape(' / '.join(field.choices))}], "
+        unit = "" if unit_asked(question) else field.unit
+        return f"blank([{escape(field.label)}], [{escape(unit)}]), "
 
     def _code(self, cell: Cell, has_outputs: bool) -> Iterator[str]:
         """Yield the code of a cell, after the entries of what it defines."""

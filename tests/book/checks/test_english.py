@@ -52,3 +52,20 @@ def test_no_section_opens_with_a_promise(make_book: Callable[..., Book], promise
 def test_a_promise_may_follow_later(make_book: Callable[..., Book]):
     text = f"Half of the bytes are wasted. {PROMISE}\n\n{PROMISE}"
     assert problems(make_book, text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Press the part of the figure.", "Press the"),
+        ("The JAX tab shows it.", "The JAX tab"),
+        ("![Time it by *Measure my GPU*.](../img/a.svg)", "Measure my GPU"),
+        ("[Press the part of the figure.]{.web} A part.", ""),
+        ("Presses the values of `this page`.", ""),
+    ],
+)
+def test_words_of_the_screen_are_not_on_paper(
+    make_book: Callable[..., Book], text: str, found: str
+):
+    message = f"chapter/one.md:3: '{found}' is not on paper; mark it {{.web}}"
+    assert problems(make_book, text) == ([message] if found else [])
