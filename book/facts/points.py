@@ -9,6 +9,7 @@ without a setting, so that no slide has a single line.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ from book.text.inline import for_medium, spans, text_for
 from book.text.tabs import TAB_NAMES
 
 MARK = "point"
+WIDTH = 88  # characters of a line
 SHORT, FULL = 3, 12  # lines of an output that its code joins, and of both
 NEXT_ITEM = re.compile(r"\n(?=[-*+] |1\. )")
 
@@ -112,9 +114,10 @@ class Talk:
 
 
 def lines_of(outputs: Iterable[PrintedText | Picture]) -> int:
-    """Return the number of lines that are printed; a plot has none."""
-    texts = (o.text for o in outputs if isinstance(o, PrintedText))
-    return sum(text.strip("\n").count("\n") + 1 for text in texts)
+    """Return the number of lines that printed texts take; a plot has none."""
+    texts = [o.text.strip("\n") for o in outputs if isinstance(o, PrintedText)]
+    lines = (line for text in texts for line in text.split("\n"))
+    return sum(math.ceil(len(line) / WIDTH) or 1 for line in lines)
 
 
 def _has_text_or_picture(output: PrintedText | Picture) -> bool:

@@ -1,5 +1,6 @@
 """Checks the decks of slides: their number, their titles, and what they show and say."""
 
+import re
 from collections.abc import Iterator
 
 from book.facts.points import Point, Talk, lines_of, talk
@@ -58,7 +59,7 @@ def _told(deck: Talk, tab: str) -> Iterator[tuple[int, str]]:
     earlier = ""
     for point in deck.points:
         for answer in point.answers:
-            if point.block and _is_telling(answer) and answer in earlier:
+            if _is_telling(answer) and re.search(rf"(?<![\d.,]){re.escape(answer)}", earlier):
                 message = f"an earlier slide in {tab} shows the answer, {answer}"
                 yield point.line, f"{message}; show it below the question"
         earlier += "\n".join(["", point.sentence, *_texts(point)])
