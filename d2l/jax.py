@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from c48d852e857da9bf.
+# Generated from 0d6093a0ea2eb4f8.

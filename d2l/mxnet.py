@@ -3264,4 +3264,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from b5dbc3836c6c2763.
+# Generated from 02a17d369787c177.

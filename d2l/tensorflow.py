@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 32bc5d6d3d3f16b2.
+# Generated from eeb45489ff196429.

@@ -23,7 +23,12 @@ from book import merge
 from book.base.drawing import FAMILY
 from book.base.paths import TEMPLATES
 from book.base.progress import counted
-from book.facts.predictions import introduces, is_open, unit_asked
+from book.facts.predictions import (
+    has_arithmetic,
+    introduces,
+    is_open,
+    unit_asked,
+)
 from book.library.figures import is_explorable, kernels
 from book.library.marks import saved_names
 from book.merge import Asked, Part, Prediction, Run
@@ -55,7 +60,7 @@ END = "#the-index({})\n"
 # A list whose items begin with references to sections.
 LISTED = re.compile(r"[*-] +:(?:num)?ref:`")
 # A text of fewer characters belongs to code or a table below, and to a heading above.
-SHORT_TEXT = 240
+SHORT_TEXT = 120
 TEXT_WIDTH = 437  # points, with the margin beside the text
 PICTURE_SCALE = 0.75 * 0.8  # points of a pixel, and the size relative to a screen
 FONT = re.compile(r'font-family="[^"]*"')
@@ -84,8 +89,9 @@ class Writer:
         self.about: dict[str, list[Token]] = {}  # by the label of a section
         # The page that is written, and whether it has said that outputs may differ.
         self.page, self.told = edition.pages[0], False
-        # What answers each question of the page.
+        # What answers each question of the page and each kernel, and what was asked.
         self.answers: dict[str, str] = {}
+        self.asked = set[str]()
         self.listings = 0
 
     def write(self) -> None:
@@ -141,6 +147,7 @@ class Writer:
 
     def _page(self, page: Page) -> str:
         self.page, self.told, self.answers, self.listings = page, False, {}, 0
+        self.asked = set()
         title = self.part_titles.get(page.section.name, "")
         part = f"#part[{escape(title)}]\n" if title else ""
         text = self._parts(page.parts)
@@ -150,8 +157,9 @@ class Writer:
         """Yield what readers of the page predict, at its end."""
         if self.answers:
             yield "#answers\n"
-        for place, text in enumerate(self.answers.values(), start=1):
-            yield f"#answer({string(self._number(place))})\n{text}"
+        for place, (asked, text) in enumerate(self.answers.items(), start=1):
+            kind = "Predict" if asked in self.asked else "Kernel"
+            yield f"#answer({string(self._number(place))}, [{kind}])\n{text}"
 
     def _number(self, place: int) -> str:
         """Return the number of something on a page: that of the page, and a place."""
@@ -163,6 +171,7 @@ class Writer:
     def _parts(self, parts: Sequence[Part]) -> str:
         """Return the text of parts in a row."""
         blocks = [None, *(part.block for part in parts), None]
+        held = _held(parts)
         out, waits = [], ""
         for part, above, below in zip(parts, blocks, blocks[2:], strict=False):
             text = self._part(part)
@@ -173,6 +182,8 @@ class Writer:
             # The paragraph that explains an output waits with it.
             if waits and not is_open(part.block):
                 self.answers[waits] += text
+            elif question := held.get(id(part.block)):
+                self.answers[question] = self.answers.get(question, "") + text
             else:
                 out.append(text)
             waits = part.prediction.question if part.prediction else ""
@@ -250,8 +261,9 @@ class Writer:
         path = self._picture(file.read_bytes(), file.suffix)
         alt = string(figure.alt or plain(tokens))
         facts = f"{path}, {alt}{self._interactive(figure)}{self._place(figure)}"
-        picture = f"#picture({facts})[{self.markup.caption(tokens)}]\n\n"
-        return f"{picture}{self._kernel(Path(figure.path).stem)}"
+        kernel = self._kernel(Path(figure.path).stem)
+        stays = ", floats: false" if kernel else ""
+        return f"#picture({facts}{stays})[{self.markup.caption(tokens)}]\n\n{kernel}"
 
     def _kernel(self, name: str) -> str:
         """Return the kernel that the task of a figure gives to readers, if it has one.
@@ -295,7 +307,8 @@ class Writer:
             outputs.append(VARIES)
         code, shown = self._code(cell, bool(outputs)), "".join(outputs)
         if asked := part.prediction:
-            is_new = asked.question not in self.answers
+            is_new = asked.question not in self.asked
+            self.asked.add(asked.question)
             self.answers[asked.question] = self.answers.get(asked.question, "") + shown
             question = self._question(asked) if is_new else ""
             return "".join([question, *code, "\n"])
@@ -303,14 +316,15 @@ class Writer:
 
     def _question(self, asked: Prediction) -> str:
         """Return the box of a prediction, which is numbered within its chapter."""
-        number, text = self._number(len(self.answers)), self._line(asked.question)
+        place = list(self.answers).index(asked.question) + 1
+        number, text = self._number(place), self._line(asked.question)
         fields = "".join(self._field(field, asked.question) for field in asked.fields)
         return f"#predict({string(number)}, [{text}], ({fields}))\n"
 
     def _field(self, field: Asked, question: str) -> str:
         """Return a blank with its name and its unit, or the choices, as an item."""
         if field.choices:
-            return f"[{escape(' / '.join(field.choices))}], "
+            return "".join(f"[□ {escape(choice)}], " for choice in field.choices)
         unit = "" if unit_asked(question) else field.unit
         return f"blank([{escape(field.label)}], [{escape(unit)}]), "
 
@@ -356,6 +370,23 @@ class Writer:
                 url = bibliography.works[key].fields.get("url", "")
                 link = f" #address({string(url)});" if url else ""
                 yield f"#work({string(f'cite-{key}')})[{self._line(text)}{link}]\n"
+
+
+def _held(parts: Sequence[Part]) -> dict[int, str]:
+    """Return the question that each text answers by its arithmetic before it is asked.
+
+    The question is of the next prediction below the same heading. It is under the `id`
+    of the block.
+    """
+    held, question = {}, ""
+    for part in reversed(parts):
+        if isinstance(part.block, Heading):
+            question = ""
+        elif part.prediction:
+            question = part.prediction.question
+        elif question and has_arithmetic(part.block):
+            held[id(part.block)] = question
+    return held
 
 
 def _leads(above: Block | None, block: Block, below: Block | None) -> bool:

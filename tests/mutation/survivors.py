@@ -42,7 +42,7 @@ def nearest(file: Path) -> list[str]:
     of_name = matching(re.escape(str(file)), tests)
     of_name += [str(p) for p in [room / f"test_{file.stem}.py"] if p.exists()]
     package = "[.]".join(file.parent.parts)
-    imported = rf"{package}(?:[.]| import .*\b){file.stem}\b"
+    imported = rf"{package}(?:[.]| import (?:.*|\([^)]*)\b){file.stem}\b"
     found = {*of_name, *matching(imported, room)} or {*matching(imported, tests)}
     users = [Path(user) for user in matching(imported, Path(file.parts[0]))]
     if not found and users:
