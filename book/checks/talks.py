@@ -1,4 +1,4 @@
-"""Checks the decks of slides: their number, their titles, and what they show and say."""
+"""Checks the decks of slides: their number, titles, notes, and what they show."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,9 @@ def problems(book: Book) -> Iterator[str]:
     """Yield a line for each problem of a deck, but for tabs without fresh outputs."""
     for section in book.sections:
         shown = (store.shown(book, section, tab) for tab in book.tabs)
-        talks = {v.tab: talk(v.blocks, v.tab) for v in shown if v and v.state == "fresh"}
+        talks = {
+            v.tab: talk(v.blocks, v.tab) for v in shown if v and v.state == "fresh"
+        }
         decks = {tab: found for tab, found in talks.items() if found.points}
         pictures = {p.line for deck in decks.values() for p in deck.points if p.block}
         for tab, deck in decks.items():
@@ -59,7 +61,9 @@ def _told(deck: Talk, tab: str) -> Iterator[tuple[int, str]]:
     earlier = ""
     for point in deck.points:
         for answer in point.answers:
-            if _is_telling(answer) and re.search(rf"(?<![\d.,]){re.escape(answer)}", earlier):
+            if _is_telling(answer) and re.search(
+                rf"(?<![\d.,]){re.escape(answer)}", earlier
+            ):
                 message = f"an earlier slide in {tab} shows the answer, {answer}"
                 yield point.line, f"{message}; show it below the question"
         earlier += "\n".join(["", point.sentence, *_texts(point)])

@@ -68,8 +68,14 @@ class Point:
         """The first plot of a cell, or all that it printed."""
         if not isinstance(self.block, Cell) or self.show == "code":
             return []
-        found = [o for o in read(self.block.outputs) if _has_text_or_picture(o)]
-        return [o for o in found if isinstance(o, Picture)][:1] or found
+        found = [
+            output
+            for output in read(self.block.outputs)
+            if not isinstance(output, InteractiveFigure)  # which has no picture
+        ]
+        plots = (output for output in found if isinstance(output, Picture))
+        plot = next(plots, None)
+        return [plot] if plot else found
 
     @property
     def code(self) -> str:
@@ -118,10 +124,6 @@ def lines_of(outputs: Iterable[PrintedText | Picture]) -> int:
     texts = [o.text.strip("\n") for o in outputs if isinstance(o, PrintedText)]
     lines = (line for text in texts for line in text.split("\n"))
     return sum(math.ceil(len(line) / WIDTH) or 1 for line in lines)
-
-
-def _has_text_or_picture(output: PrintedText | Picture) -> bool:
-    return not isinstance(output, InteractiveFigure)
 
 
 def talk(blocks: list[Block], tab: str) -> Talk:

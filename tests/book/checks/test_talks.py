@@ -93,7 +93,9 @@ Cells = Callable[..., list[str]]
 
 
 @pytest.fixture
-def with_outputs(make_book: Callable[..., Book], monkeypatch: pytest.MonkeyPatch) -> Cells:
+def with_outputs(
+    make_book: Callable[..., Book], monkeypatch: pytest.MonkeyPatch
+) -> Cells:
     """Call it with a setting of the point and the code and output of its cell."""
 
     def problems(show: str, code: str, printed: str, above: str = "") -> list[str]:

@@ -84,7 +84,7 @@ With 70 000 rows of $n$ bytes. Is it so?
 1. Do it.
 1. Do more.
 """
-CELL = '```{{.python .input{mark}}}\n%%tab all\n{source}\n```'
+CELL = "```{{.python .input{mark}}}\n%%tab all\n{source}\n```"
 PREDICT = ' .predict question="How many ms?" answer="took ? ms"'
 ASKED = Asked("", "ms", (("Output", "2 ms"),))
 PREDICTION = Prediction("How many ms?", (ASKED,))
@@ -154,7 +154,9 @@ def titles(page: BeautifulSoup) -> list[str]:
 
 def test_a_question_precedes_its_point_and_each_has_notes():
     cell = CELL.format(mark=PREDICT, source="f(1)")
-    text = f"# T\n\nLead.\n\nBefore.\n\n[A claim.]{{.point}}\n\n{cell}\n\nAfter.\n\nMore."
+    text = (
+        f"# T\n\nLead.\n\nBefore.\n\n[A claim.]{{.point}}\n\n{cell}\n\nAfter.\n\nMore."
+    )
     front, asks, shows = compose(text, printed("took 2 ms"))
     assert (front.kind, front.title, front.notes) == ("front", "T", ["Lead."])
     assert (asks.kind, asks.title, asks.blocks) == ("asks", "How many ms?", [])
@@ -225,7 +227,9 @@ def test_a_deck_opens_with_the_first_figure_unless_a_point_shows_it():
 
 def test_a_summary_is_without_the_other_frameworks_and_has_an_exercise():
     items = "* One.\n* MXNet\n  too.\n* JAX."
-    text = f"# T\n\n[A.]{{.point}}\n\n$$x$$\n\n## Summary\n\n{items}\n\n## Exercises\n\n"
+    text = (
+        f"# T\n\n[A.]{{.point}}\n\n$$x$$\n\n## Summary\n\n{items}\n\n## Exercises\n\n"
+    )
     summary = compose(f"{text}Intro.\n\n1. Do.\n1. Do more.")[-1]
     assert (summary.kind, summary.title) == ("summary", "Summary")
     assert summary.blocks == [Text("* One.\n* JAX.")]
@@ -292,7 +296,9 @@ def test_a_question_has_fields_and_its_point_the_numbers(one: Book):
 
 def test_what_a_cell_shows_follows_its_code(one: Book):
     text = one.section("one").path.read_text("utf-8")
-    section = text.replace(" .predict", "").replace("`x`.]{.point}", "`x`.]{.point show=both}")
+    section = text.replace(" .predict", "").replace(
+        "`x`.]{.point}", "`x`.]{.point show=both}"
+    )
     one.section("one").path.write_text(section, "utf-8")
     shows = deck(Book(one.root), "pytorch").select("section.point")[0]
     assert [part.name for part in shows.select(".fragment")] == ["img"]
@@ -335,7 +341,9 @@ def test_outputs_are_those_of_a_record_or_the_front_names_the_command(one: Book)
 def test_equations_and_their_texts(one: Book):
     [equation, text] = deck(one, "jax").select("section.point:has(.said) > .said")
     assert equation.select('math[display="block"] mtable')
-    assert text.get_text() == "With 70\N{NO-BREAK SPACE}000 rows of nn bytes."  # MathML, and its TeX
+    assert (
+        text.get_text() == "With 70\N{NO-BREAK SPACE}000 rows of nn bytes."
+    )  # MathML, and its TeX
 
 
 def test_pages_load_only_files_that_exist(one: Book):
@@ -365,7 +373,7 @@ def test_a_deck_that_loses_its_points_is_removed(one: Book):
         decks.build(Book(one.root))
     assert (folder / "jax/one.html").exists()
     cell = CELL.format(mark="", source="1")
-    jax = f":begin_tab:`jax`\n[A.]{{.point}}\n:end_tab:\n\n$$x$$"
+    jax = ":begin_tab:`jax`\n[A.]{.point}\n:end_tab:\n\n$$x$$"
     text.write_text(f"# One\n:label:`sec_one`\n\n{jax}\n\n{cell}\n")
     decks.build(Book(one.root))
     assert sorted(p.name for p in folder.glob("*/one.*")) == ["one.html"]
