@@ -20,6 +20,9 @@ declare const bookGuess: {
   KINDS: Map<string, number>[];
   read(text: string, unit: string, question?: string): { value?: Answer; words?: string; problem?: string };
   verdict(value: Answer, arithmetic: Answer, output: Answer, name?: string, varies?: boolean): string;
+  readFor(row: HTMLElement, asked: HTMLElement, text?: string): { value?: Answer; words?: string; problem?: string };
+  compare(asked: HTMLElement, rows: HTMLElement[], texts: string[]): Compared[];
+  enter(compared: Compared): void;
 };
 declare function bookTally(numbers: Compared[], erase: () => void): void;
 declare const bookRecord: {

@@ -1,5 +1,5 @@
-// Predictions as readers type them: reads numbers with units, and compares them. The
-// functions are pure, so Node can test them.
+// Predictions as readers type them: reads numbers with units, and compares them, on pages
+// and on slides. The functions without elements are pure, so Node can test them.
 
 (() => {
   const times = (prefixes, names, factor = 1) =>
@@ -112,7 +112,49 @@
     return `like the arithmetic; the ${name} is ${words}`;
   }
 
-  const guess = { KINDS, read, verdict };
+  // Returns the value and the words of a text in the unit that a row of answers has, or those
+  // of a choice, which are the same. `asked` is the element with the question and its fields.
+  function readFor(row, asked, text = "") {
+    const choices = [...asked.querySelectorAll("[type=radio]")].map((radio) => radio.value);
+    if (!choices.length) return read(text, row.dataset.unit, asked.dataset.question);
+    if (choices.includes(text)) return { value: text, words: text };
+    return { problem: "Choose an answer, or show the output." };
+  }
+
+  // Returns what rows of answers compare with the reader's texts, one a row. A published
+  // number is compared if the cell prints no other.
+  function compare(asked, rows, texts) {
+    return rows.map((row, i) => {
+      const { value, words } = readFor(row, asked, texts[i]);
+      const answerIn = (name) => {
+        const found = [...row.querySelectorAll("dt")].find((dt) => name.test(dt.textContent));
+        return readFor(row, asked, found?.nextElementSibling.textContent).value;
+      };
+      const printed = answerIn(/^Output/);
+      return {
+        row,
+        value,
+        words,
+        arithmetic: answerIn(/^Arithmetic/),
+        output: printed ?? answerIn(/, cited$/),
+        name: printed === undefined ? "published number" : "output",
+        varies: answerIn(/^Output on/) !== undefined,
+      };
+    });
+  }
+
+  // Writes the reader's answer and its verdict into a row.
+  function enter({ row, value, words, arithmetic, output, name, varies }) {
+    const shown = row.querySelector(".yours dd");
+    shown.parentElement.hidden = value === undefined;
+    shown.textContent = words ?? "";
+    if (value === undefined || output === undefined) return;
+    const said = document.createElement("span");
+    said.textContent = `, ${verdict(value, arithmetic, output, name, varies)}`;
+    shown.append(said);
+  }
+
+  const guess = { KINDS, read, verdict, readFor, compare, enter };
   if (typeof module === "undefined") Object.assign(window, { bookGuess: guess });
   else module.exports = guess;
 })();

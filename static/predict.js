@@ -50,55 +50,16 @@
   // Returns the rows of answers to compare, one for each field of a prediction.
   const rowsOf = (prediction) => all(".answers > dl", prediction);
 
-  // Returns the value and the words of a text in the unit that a row has, or those of a
-  // choice, which are the same.
-  function readFor(row, text = "") {
-    const prediction = row.closest(".prediction");
-    const choices = all("[type=radio]", prediction).map((radio) => radio.value);
-    if (!choices.length) return bookGuess.read(text, row.dataset.unit, prediction.dataset.question);
-    if (choices.includes(text)) return { value: text, words: text };
-    return { problem: "Choose an answer, or show the output." };
-  }
+  const readFor = (row, text) => bookGuess.readFor(row, row.closest(".prediction"), text);
 
   const isAnswered = (prediction) =>
     comparedIn(prediction).every(({ value }) => value !== undefined);
 
-  // Returns the value of the first answer of a row whose name matches, if there is one.
-  function answerIn(row, name) {
-    const found = all("dt", row).find((dt) => name.test(dt.textContent));
-    return readFor(row, found?.nextElementSibling.textContent).value;
-  }
-
   // Returns what the rows of a prediction compare with the reader's answers, whose texts are
-  // kept as one. A published number is compared if the cell prints no other.
+  // kept as one.
   function comparedIn(prediction) {
     const texts = answers[keyOf(prediction)]?.split(" | ") ?? [];
-    return rowsOf(prediction).map((row, i) => {
-      const { value, words } = readFor(row, texts[i]);
-      const printed = answerIn(row, /^Output/);
-      return {
-        row,
-        value,
-        words,
-        arithmetic: answerIn(row, /^Arithmetic/),
-        output: printed ?? answerIn(row, /, cited$/),
-        name: printed === undefined ? "published number" : "output",
-        varies: answerIn(row, /^Output on/) !== undefined,
-      };
-    });
-  }
-
-  // Writes the reader's answers and their verdicts into the rows of a prediction.
-  function enter(prediction) {
-    for (const { row, value, words, arithmetic, output, name, varies } of comparedIn(prediction)) {
-      const shown = row.querySelector(".yours dd");
-      shown.parentElement.hidden = value === undefined;
-      shown.textContent = words ?? "";
-      if (value === undefined || output === undefined) continue;
-      const verdict = document.createElement("span");
-      verdict.textContent = `, ${bookGuess.verdict(value, arithmetic, output, name, varies)}`;
-      shown.append(verdict);
-    }
+    return bookGuess.compare(prediction, rowsOf(prediction), texts);
   }
 
   // Sums up the predictions that the reader sees, each once.
@@ -116,7 +77,7 @@
     for (const prediction of predictions) {
       const isOpen = isAnswered(prediction) || seen.has(keyOf(prediction));
       prediction.toggleAttribute("data-open", isOpen);
-      enter(prediction);
+      comparedIn(prediction).forEach(bookGuess.enter);
     }
     follow();
   }

@@ -1,4 +1,5 @@
-// Fits the slides of a deck to their size, and starts the deck without transitions.
+// Fits the slides of a deck to their size, compares what the room predicts with the outputs,
+// and starts the deck without transitions.
 
 const OPTIONS = {
   width: 1280,
@@ -18,11 +19,9 @@ const OPTIONS = {
   plugins: [RevealNotes],
 };
 
-// The scales of what a slide shows, of which the first that fits is used. Only code is
-// enlarged. At the last scale, code has the smallest size that can be read.
-const SCALES = [1.2, 1.1, 1, 0.95, 0.9, 0.85, 0.8, 0.75];
-// What shows a point is read from the last row.
-const LARGE = [1.7, 1.6, 1.5, 1.4, 1.3];
+// The scales of what a slide shows, of which the first that fits is used. At the last scale,
+// code has the smallest size that can be read.
+const SCALES = [2, 1.85, 1.7, 1.6, 1.5, 1.4, 1.3, 1.2, 1.1, 1, 0.95, 0.9, 0.85, 0.8, 0.75];
 
 /** Return true if nothing leaves a slide or is cut off. */
 const fits = (/** @type {Element} */ slide) => {
@@ -35,29 +34,46 @@ const fits = (/** @type {Element} */ slide) => {
 
 /** Scale what a slide shows; report a slide on which text would be too small. */
 const fit = (/** @type {HTMLElement} */ slide) => {
-  const most = slide.querySelector(".count") ? 1 : SCALES[0];
-  const larger = slide.matches(".point") ? LARGE : [];
-  const scales = [...larger, ...SCALES.filter((scale) => scale <= most)];
   for (const tight of slide.querySelector("figure") ? [false, true] : [false]) {
     slide.classList.toggle("tight", tight);
-    for (const scale of scales) {
+    for (const scale of SCALES) {
       slide.style.setProperty("--fit", String(scale));
       if (fits(slide)) return;
     }
   }
-  console.error(`${slide.dataset.place}: this slide is too long; begin another one, or mark less`);
+  console.error(`${slide.dataset.place}: this slide is too long; show less code or another cell`);
 };
 
-/** Put the first figure of the deck that has room there on the front slide. */
-const cover = () => {
-  const front = document.querySelector(".front");
-  for (const figure of document.querySelectorAll("section:not(.front) > figure[style]")) {
-    const shown = /** @type {HTMLElement} */ (figure.cloneNode(true));
-    shown.removeAttribute("class");
-    front.querySelector(".said:last-of-type").before(shown);
-    if (fits(front)) return;
-    shown.remove();
-  }
+/** Let the room predict: Enter, or an arrow key, shows its numbers beside the output. */
+const ask = (/** @type {HTMLFormElement} */ form) => {
+  const slide = /** @type {HTMLElement} */ (form.closest("section"));
+  const rows = /** @type {HTMLElement[]} */ ([...slide.nextElementSibling.querySelectorAll("dl")]);
+  const fields = /** @type {HTMLInputElement[]} */ ([...form.querySelectorAll("input")]);
+  const compare = () => {
+    const texts = fields.filter((f) => f.type === "text" || f.checked).map((f) => f.value.trim());
+    bookGuess.compare(slide, rows, texts).forEach(bookGuess.enter);
+    fit(/** @type {HTMLElement} */ (slide.nextElementSibling));
+    return texts.some(Boolean) ? rows.map((row, i) => bookGuess.readFor(row, slide, texts[i])) : [];
+  };
+  compare();
+  form.addEventListener("input", compare);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const problem = compare().find((read) => read.problem)?.problem ?? "";
+    form.querySelector(".reading").textContent = problem;
+    if (!problem) Reveal.next();
+  });
+  form.addEventListener("keydown", (event) => {
+    if (!["ArrowRight", "PageDown"].includes(event.key)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    Reveal.next();
+  });
+  // A digit goes into the field, wherever the focus is.
+  document.addEventListener("keydown", ({ key }) => {
+    const isTyped = /^[\d.]$/.test(key) && !document.activeElement.matches("input");
+    if (isTyped && slide.matches(".present")) fields[0].focus();
+  });
 };
 
 // A figure that can be changed takes the place of its picture and of what else is below the
@@ -86,9 +102,12 @@ const slides = document.querySelector(".slides");
 slides.classList.add("fitting"); // so that all slides have a size, and fonts are loaded
 slides.getBoundingClientRect();
 document.fonts.ready.then(() => {
+  slides.querySelectorAll("form").forEach(ask);
   slides.querySelectorAll("section:not(.front)").forEach(fit);
-  cover();
+  const front = slides.querySelector(".front");
+  if (!fits(front)) front.querySelector("figure")?.remove();
   slides.classList.remove("fitting");
   slides.querySelectorAll("[data-figure]").forEach(listen);
   Reveal.initialize(OPTIONS);
+  Reveal.on("slidechanged", () => /** @type {HTMLElement} */ (document.activeElement).blur());
 });

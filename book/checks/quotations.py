@@ -42,7 +42,7 @@ from book.text.quantities import Quantity, quantities
 from book.text.section import Section
 
 # The settings of marks: their forms, each with an example.
-POINTS = {"show"}  # the settings of a mark for short decks (book/facts/points.py)
+POINTS = {"show"}  # the settings of a point (book/facts/points.py)
 SETTINGS = {
     "show": ("code|both", "show=code"),
     "within": (r"\d+(?:\.\d+)?%", "30%"),

@@ -17,8 +17,8 @@ from book.checks import (
     markup,
     orphans,
     quotations,
-    short_decks,
     tables,
+    talks,
 )
 from book.runner.errors import BookError
 from book.text.book import Book
@@ -37,7 +37,7 @@ FOR_AUTHORS: tuple[Rule, ...] = (
     tables.problems,
     english.problems,
     glossary.problems,
-    short_decks.problems,
+    talks.problems,
     contents.problems,
 )
 

@@ -36,7 +36,7 @@ SEVERAL = "<fieldset>\n<legend>{}</legend>\n{}</fieldset>"
 LABEL = "<p><strong>{}</strong></p>\n"
 ROW = """\
 {label}<dl data-unit="{unit}">
-<div class="yours"><dt>You</dt><dd></dd></div>
+<div class="yours"><dt>{reader}</dt><dd></dd></div>
 {entries}</dl>
 """
 ENTRY = "<div><dt>{}</dt><dd>{}</dd></div>\n"
@@ -44,14 +44,19 @@ ENTRY = "<div><dt>{}</dt><dd>{}</dd></div>\n"
 
 def covered(outputs: str, prediction: Prediction) -> str:
     """Return outputs below the form and the rows of answers to compare."""
-    question = html.escape(prediction.question)
-    rows = "".join(_row(asked, prediction) for asked in prediction.fields)
-    asked = _fields(question, prediction.fields)
-    return FORM.format(question=question, asked=asked, rows=rows, outputs=outputs)
+    question, asked = html.escape(prediction.question), fields(prediction)
+    of_page = {"rows": rows(prediction, "You"), "outputs": outputs}
+    return FORM.format(question=question, asked=asked, **of_page)
 
 
-def _fields(question: str, fields: tuple[Asked, ...]) -> str:
+def rows(prediction: Prediction, reader: str) -> str:
+    """Return the rows of answers to compare; `reader` is the name of the first."""
+    return "".join(_row(asked, prediction, reader) for asked in prediction.fields)
+
+
+def fields(prediction: Prediction) -> str:
     """Return the fields into which readers type numbers, or the choices."""
+    question, fields = html.escape(prediction.question), prediction.fields
     inputs = [INPUT.format(html.escape(asked.unit)) for asked in fields]
     if choices := fields[0].choices:
         shown = (CHOICE.format(html.escape(choice)) for choice in choices)
@@ -64,14 +69,15 @@ def _fields(question: str, fields: tuple[Asked, ...]) -> str:
     return SEVERAL.format(question, "".join(shown))
 
 
-def _row(asked: Asked, prediction: Prediction) -> str:
+def _row(asked: Asked, prediction: Prediction, reader: str) -> str:
     """Return the answers to compare in a field."""
     row, cited = list(asked.answers), prediction.cited
     if cited:
         row.append((f"{cited['hardware']}, cited", f"{cited['value']} {cited['unit']}"))
     entries = "".join(ENTRY.format(*map(html.escape, pair)) for pair in row)
     label = LABEL.format(html.escape(asked.label)) if asked.label else ""
-    return ROW.format(label=label, unit=html.escape(asked.unit), entries=entries)
+    unit = html.escape(asked.unit)
+    return ROW.format(label=label, unit=unit, reader=reader, entries=entries)
 
 
 def source(prediction: Prediction) -> str:

@@ -22,7 +22,11 @@ SCRIPTS = tuple(
 )
 # Drawings that other programs show as pixels: links to the book, and home screens.
 DRAWN = ("card", "touch-icon")
-FOR_OTHERS = ("slides.css", "slides.js", "vendor/reveal", "live")
+DECK_FONTS = ("mono", "mono-bold", "sans", "sans-bold")
+FOR_OTHERS = (
+    *("slides.css", "slides.js", "vendor/reveal", "live"),
+    *(f"fonts/{name}.woff2" for name in DECK_FONTS),
+)
 
 
 def write_static(book: Book, machines: Sequence[str], folder: Path) -> None:

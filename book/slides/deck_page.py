@@ -5,7 +5,6 @@ import math
 import mimetypes
 import re
 import zlib
-from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,12 @@ from typing import Any
 import imagesize
 
 from book.library import figures
+from book.pages import covered_outputs
 from book.records.cleaning import SVG
 from book.records.outputs import Picture
 from book.render import code, plots, results
 from book.render.texts import Texts
-from book.slides.slide_marks import Code, Output, Slide, SlideFigure, SlideItem, Text
+from book.slides.composition import Code, Output, Slide, SlideFigure, SlideItem, Text
 from book.slides.words import Words
 from book.text.section import Section
 from book.text.tokens import equations, parse, parse_line
@@ -43,25 +43,24 @@ class _Writer:
 
     def __init__(self, slides: list[Slide], section: Section, words: Words):
         self._lines = {
-            line: words.targets.word(parse_line(line))
-            for slide in slides
-            for line in slide.lines
+            slide.title: words.targets.word(parse_line(slide.title)) for slide in slides
         }
-        self._texts = {
-            text: words.targets.word(parse(text))
-            for slide in slides
-            for text in [*slide.texts, _notes(slide)]
-        }
+        texts = [text for s in slides for text in [*_texts(s), _notes(s)]]
+        self._texts = {text: words.targets.word(parse(text)) for text in texts}
         found = equations(chain(*self._lines.values(), *self._texts.values()))
         self._html = Texts(lambda reference: "", words.mathml(found, section))
 
     def line(self, text: str) -> str:
-        """Return the HTML of a title or a caption."""
+        """Return the HTML of a title."""
         return self._html.line(self._lines[text])
 
     def text(self, text: str) -> str:
         """Return the HTML of paragraphs, lists and other blocks."""
         return self._html.html(self._texts[text]).strip()
+
+
+def _texts(slide: Slide) -> list[str]:
+    return [block.text for block in slide.blocks if isinstance(block, Text)]
 
 
 def _notes(slide: Slide) -> str:
@@ -70,34 +69,22 @@ def _notes(slide: Slide) -> str:
 
 def _slide(slide: Slide, section: Section, writer: _Writer) -> dict[str, Any]:
     """Return the variables for a slide."""
-    folder = section.path.parent
+    folder, asked = section.path.parent, slide.prediction
+    form = covered_outputs.fields(asked) if asked and slide.kind == "asks" else ""
+    rows = covered_outputs.rows(asked, "The room") if asked and not form else ""
+    blocks = [_block(block, writer, folder) for block in slide.blocks]
+    # What a cell shows follows its code, unless a question has asked for it.
+    waits = blocks and blocks[0]["kind"] == "code" and not rows
     return {
+        "kind": slide.kind,
         "title": writer.line(slide.title),
-        "part": writer.line(slide.part),
-        "blocks": [
-            _block(block, writer, folder) | {"step": step}
-            for block, step in zip(slide.blocks, _steps(slide), strict=True)
-        ],
+        "question": asked.question if form and asked else "",
+        "form": form,
+        "rows": rows,
+        "blocks": [b | {"step": bool(waits and n)} for n, b in enumerate(blocks)],
         "notes": writer.text(_notes(slide)),
-        "number": slide.number,
-        "total": slide.total,
         "place": section.at(slide.line),
-        "is_point": slide.is_point,
     }
-
-
-def _steps(slide: Slide) -> Iterator[int | None]:
-    """Yield the step in which each block of a slide appears; None if at once.
-
-    The blocks appear in turn, and the outputs of a cell together.
-    """
-    step, above = 0, None
-    for block in slide.blocks:
-        is_output = isinstance(block, Output | Picture)
-        if above and not (is_output and isinstance(above, Output | Picture)):
-            step += 1
-        yield step or None
-        above = block
 
 
 def _block(block: SlideItem, writer: _Writer, folder: Path) -> dict[str, Any]:
@@ -106,12 +93,12 @@ def _block(block: SlideItem, writer: _Writer, folder: Path) -> dict[str, Any]:
         case Text():
             return {"kind": "text", "html": writer.text(block.text)}
         case SlideFigure(path, alt):
-            file, caption = folder / path, writer.line(block.caption)
+            file = folder / path
             kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
             src = _data_address(kind, file.read_bytes())
             least = _readable_height(file)
             name = file.stem if figures.is_interactive(file.stem) else ""
-            shown = {"src": src, "alt": alt, "caption": caption, "interactive": name}
+            shown = {"src": src, "alt": alt, "interactive": name}
             return {"kind": "figure", **shown, "least": least}
         case Code(source):
             html = code.colored(source, code.language_of(source))

@@ -1,7 +1,7 @@
 """Makes decks of slides: `python -m book slides`, which `make slides` calls.
 
-Each section with slide marks becomes a page `_build/slides/TAB/NAME.html` in each tab,
-which reveal.js shows as slides. A section without code becomes one page in `all/`.
+Each section with points becomes a page `_build/slides/TAB/NAME.html` in each tab, which
+reveal.js shows as slides. A section without code becomes one page in `all/`.
 `index.html` lists all decks in that folder.
 """
 
@@ -16,6 +16,7 @@ from book import merge
 from book.base import build_paths
 from book.base.paths import STATIC
 from book.base.progress import counted
+from book.facts import points
 from book.library import figures, package
 from book.pages import addresses
 from book.records import store
@@ -23,17 +24,16 @@ from book.render import code
 from book.render.templates import render_template
 from book.runner.errors import BookError
 from book.runner.files import write_whole
-from book.slides import deck_page, slide_marks
-from book.slides.division import divide
+from book.slides import composition, deck_page
 from book.slides.words import Words
+from book.text.blocks import Cell
 from book.text.book import Book
 from book.text.section import Section
 from book.text.tabs import tab_name
 
-DIVIDER = "The Section in Detail"  # the title of the slide below the short deck
 # The files in `static/` that become the stylesheet of decks, and those that are copied.
 STYLES = ("book.css", "slides.css")
-STATIC_FILES = ("favicon.svg", "fonts", "slides.js", "vendor/reveal")
+STATIC_FILES = ("favicon.svg", "fonts", "guess.js", "slides.js", "vendor/reveal")
 
 
 def build(
@@ -41,7 +41,7 @@ def build(
 ) -> Path:
     """Make the decks of `tabs` and `sections`, or all, and return the page of the list.
 
-    Raises a `BookError` if none of the sections has slide marks.
+    Raises a `BookError` if none of the sections has points.
     """
     folder = book.root / build_paths.SLIDES
     chosen_tabs = [book.check_tab(tab) for tab in tabs or book.tabs]
@@ -54,7 +54,7 @@ def build(
     }
     if not any(decks.values()):
         raise BookError(
-            "no slide marks; add some to the text, such as [**text**]",
+            "no points; mark some sentences, such as [A sentence.]{.point}",
             ", ".join(f"{section.name}.md" for section in chosen_sections),
         )
     _write_static(folder / "_static")
@@ -75,28 +75,26 @@ def build(
 
 
 def deck(book: Book, section: Section, tab: str, words: Words) -> str:
-    """Return the page of a deck; it is empty for a section without slide marks."""
+    """Return the page of a deck; it is empty for a section without points."""
     shown = store.shown(book, section, tab)
-    slides = slide_marks.read(shown) if shown else []
-    if shown is None or not slides:
+    talk = points.talk(shown.blocks, tab) if shown else None
+    if shown is None or talk is None or not talk.points or not section.title:
         return ""
-    words.add_figures(slides)
-    if short := slide_marks.short(shown):
-        slides[1:1] = [*short, slide_marks.Slide(DIVIDER)]
-    front, *others = slides
     view = merge.merge_machines({"cpu": shown}, {"cpu": "CPU"})
+    parts = merge.parts_of(merge.merge(section, [view], words.measurements))
+    predictions = {
+        part.block.number: part.prediction
+        for part, _ in parts
+        if isinstance(part.block, Cell)
+    }
+    slides = list(composition.compose(section.title.title, talk, predictions))
     if origin := merge.origin(view, tab, section):
-        front.blocks.append(slide_marks.Text(origin))
-    divided = [front]
-    for slide in others:
-        divided += [slide] if slide.is_point else divide(slide)
-    title, *rendered = deck_page.render_slides(divided, section, words)
+        slides[0].blocks.append(composition.Text(origin))
     return render_template(
         "deck.html",
         project=book.config.project,
         framework=tab_name(tab) if book.code_tabs(section) else "",
-        title=title,
-        slides=rendered,
+        slides=deck_page.render_slides(slides, section, words),
     )
 
 
@@ -133,7 +131,7 @@ def _write_figures(book: Book, folder: Path, text: str) -> None:
 
 
 def _remove_obsolete_decks(book: Book, folder: Path, empty: list[str]) -> None:
-    """Remove decks whose slide marks, section or tab no longer exist."""
+    """Remove decks whose points, section or tab no longer exist."""
     known = {addresses.deck(book, s, tab) for s in book.sections for tab in book.tabs}
     for page in folder.glob("*/*.html"):
         if page.relative_to(folder).as_posix() not in known - set(empty):

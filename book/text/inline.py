@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-# The last medium consists of the short decks (book/facts/points.py).
+# The last medium consists of the titles of slides (book/facts/points.py).
 Medium = Literal["web", "print", "notebook", "slide", "point"]
 MEDIA: tuple[Medium, ...] = ("web", "print", "notebook", "slide", "point")
 CITATIONS = ("cite", "citet", "citep")

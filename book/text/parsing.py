@@ -43,7 +43,7 @@ CAPTION = re.compile(r":(?!\w+:`)[ \t]*(\S.*)", re.DOTALL)
 TAB_LINE = re.compile(r"%%tab[ \t]+([^\n]*?)[ \t]*(?:\n|$)")
 ATTRIBUTE = re.compile(r"""\.([\w-]+)|([\w-]+)=("[^"]*"|'[^']*'|[^\s}]+)""")
 CELL_CLASSES = {"python", "input", "varies", "predict", "notebook"}
-CELL_CLASSES |= {"folded", "open", "off-slides"}
+CELL_CLASSES |= {"folded", "open"}
 DEFINITION = re.compile(r"\[(?![*~])[^\]\n]+\]:[ \t]")
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):|//", re.IGNORECASE)

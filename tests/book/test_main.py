@@ -251,7 +251,7 @@ def test_a_command_that_takes_long_says_what_it_is_doing(
     monkeypatch.setattr(progress, "DELAY", -1)
     monkeypatch.setattr(progress, "MANY", 1)
     index = "# A Book\n\nText.\n\n```toc\nchapter/one\n```\n"
-    text = TEXT.replace("\n```{", "\n[**A title.**] Text.\n\n```{")
+    text = TEXT.replace("\n```{", "\n[A title.]{.point}\n\n$$x$$\n\n```{")
     monkeypatch.chdir(make_site_book(index, one=text).root)
     main(command.split())
     said = re.findall(

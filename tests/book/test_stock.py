@@ -162,9 +162,9 @@ def test_html_and_pdf_show_the_kept_outputs(copy):
     assert list(wrong_numbers(copy / "_build/d2lbook/html", numbers)) == []
     page = (copy / "_build/d2lbook/html/chapter_gpus/use-gpu.html").read_text("utf-8")
     assert "found at least two devices, cuda:0 and cuda:1" in page
-    only_in_short_decks = "A training loop moves the network once"
-    assert only_in_short_decks in (copy / "chapter_gpus/use-gpu.md").read_text("utf-8")
-    assert only_in_short_decks not in page
+    only_in_decks = "A training loop moves the network once"
+    assert only_in_decks in (copy / "chapter_gpus/use-gpu.md").read_text("utf-8")
+    assert only_in_decks not in page
     d2lbook(copy, "build", "html", "--tab", "all")
     page = (copy / "_build/d2lbook/html/chapter_gpus/use-gpu.html").read_text("utf-8")
     for name in ("PyTorch", "MXNet", "JAX", "TensorFlow"):

@@ -190,8 +190,8 @@ def data(made: MadeUp) -> Texts:
 
 
 def slides(made: MadeUp) -> Texts:
-    """Yield a deck, and the list of decks."""
-    for name in ("jax/outputs", "index"):
+    """Yield two decks, and the list of decks."""
+    for name in ("jax/outputs", "jax/predictions", "index"):
         page = parsed((made.slides / f"{name}.html").read_text("utf-8"))
         yield f"slides/{Path(name).name}", tree(*page.select("main"))
 

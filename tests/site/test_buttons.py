@@ -36,7 +36,7 @@ OF_BOOK = ["All notebooks", "All slides"]
 BUTTONS = ".take a:visible"
 TABS = ["pytorch", "jax"]
 SECTION = "chapter/outputs.html"
-# The tabs in which a page has code. All of these but the last have slides, too.
+# The tabs in which a page has code. Those with points have slides, too.
 CODE = {"text": ["pytorch"], "outputs": TABS, "predictions": TABS, "solutions": TABS}
 PAGES = ["index.html", *(f"chapter/{name}.html" for name in CODE)]
 PAGES += [f"chapter/{name}.html" for name in ("more", "terms", "references")]
@@ -102,7 +102,7 @@ def expected(path: str, tab: str) -> list[str]:
     name = Path(path).stem
     if tab not in CODE.get(name, []):
         return ["Book as PDF"]
-    slides = ["Slides"] if name != "solutions" else []
+    slides = ["Slides"] if name in ("outputs", "predictions") else []
     return [*HOSTS, "Notebook", *slides, "Book as PDF"]
 
 

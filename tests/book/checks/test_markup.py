@@ -64,8 +64,7 @@ BROKEN = [
     (
         "```{.python .input .vary}\n%%tab all\n1\n```\n",
         3,
-        "unknown class 'vary'; choose from folded, notebook, off-slides, open,"
-        " predict, varies",
+        "unknown class 'vary'; choose from folded, notebook, open, predict, varies",
     ),
     (
         "```{.python}\n%%tab all\n1\n```\n",

@@ -14,7 +14,7 @@ TEXT = """\
 
 A [number]{.measured}. [Press the button.]{.web} [The picture shows it.]{.print .slide}
 
-[Only a short deck says this.]{.point}
+[Only a deck says this.]{.point}
 
 ![Two. [Choose one.]{.web} [One is chosen.]{.print}](../img/a.svg)
 :label:`fig_one`
@@ -41,7 +41,7 @@ def test_texts_are_those_of_print(
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     assert "A number. The picture shows it.\n" in text
     assert "![Two. One is chosen.](../img/a.svg)\n:label:`fig_one`" in text
-    for absent in ("{.", "button", "short deck", "Choose", "On the page"):
+    for absent in ("{.", "button", "a deck", "Choose", "On the page"):
         assert absent not in text
     assert ("In JAX, in plain words." in text) == (tab == "jax")
     assert [c.source for c in cells if c.cell_type == "code"] == ["'[kept]{.web}'"]

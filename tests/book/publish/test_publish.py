@@ -38,7 +38,11 @@ ONE = """\
 # One
 :label:`sec_one`
 
-[**A first look.**] Text.
+[A first look.]{.point}
+
+$$x$$
+
+Text.
 
 ```{.python .input}
 %%tab pytorch
