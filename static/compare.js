@@ -253,10 +253,10 @@
     if (!isOn()) return [];
     const first = panelOf(set, root.dataset.tab);
     const second = panelOf(set, root.dataset.beside);
-    if (!first || !second || first === second) return [];
-    const isLone = [first, second].some((panel) => panel.matches(".tab-absent"));
-    set.classList.add(isLone ? "lone" : "pair");
-    if (isLone) return [];
+    const shown = [first, second].filter((panel) => panel && !panel.matches(".tab-absent"));
+    if (!shown.length || first === second) return [];
+    set.classList.add(shown.length === 1 ? "lone" : "pair");
+    if (shown.length === 1) return [];
     first.classList.add("first");
     second.classList.add("second");
     return align(set, first, second);

@@ -1,11 +1,11 @@
 /* What a card must hold to adapt a language model: all parameters, LoRA in 16 bits and LoRA
  * over 4.5 bits beside each other. The reader drags the rank and chooses the card.
  */
-import { size, percent, inUnits, list, GIGA } from "./arithmetic.js";
+import { size, percent, inUnits, list } from "./arithmetic.js";
 import * as memory from "./memory-arithmetic.js";
 import * as usual from "./expectations.js";
 import { cards } from "./cards.js";
-import { each, label, path, vertical, dot, inColumns, chart } from "./chart.js";
+import { each, label, path, vertical, dot, chart } from "./chart.js";
 import { select, steps, more, doubled } from "./controls.js";
 import { figure } from "./explorable.js";
 

@@ -4,7 +4,7 @@
  */
 import { percent, round, plural } from "./arithmetic.js";
 import * as checkpoint from "./checkpoint-arithmetic.js";
-import { each, tag, label, path, line, vertical, dot } from "./chart.js";
+import { each, label, path, line, vertical, dot } from "./chart.js";
 import { linear, logarithmic, grid, until, chart } from "./chart.js";
 import { steps, more, doubled, hidden } from "./controls.js";
 import { figure } from "./explorable.js";

@@ -121,7 +121,7 @@ async function placeOfMarked() {
 function anchorsOf(tab) {
   const panel = `.tab-panel[data-choices="${tab}"]`;
   return every(`${panel}[id], ${panel} [id]`)
-    .filter((element) => element.role !== "tab")
+    .filter((element) => element.role !== "tab" && !element.closest("form"))
     .map((element) => element.id);
 }
 

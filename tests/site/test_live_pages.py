@@ -398,6 +398,7 @@ def test_code_keeps_its_colors_while_it_is_edited(live: Page):
 
 def test_a_click_puts_the_caret_where_it_points(live: Page):
     row = rows(live).nth(0)
+    row.scroll_into_view_if_needed()
     box = code(row).bounding_box()
     assert box
     live.mouse.move(box["x"] + 100, box["y"] + 20)

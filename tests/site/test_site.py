@@ -5,6 +5,7 @@ import copy
 import gzip
 import hashlib
 import re
+from itertools import groupby
 from pathlib import Path
 from string import ascii_uppercase
 from urllib.parse import unquote, urlsplit
@@ -97,10 +98,26 @@ def test_tabs_are_whole_and_name_their_panels(book: Book, pages: Pages):
                 assert label["class"] == ["tab-label"] and content, (path, panel["id"])
 
 
-def test_a_set_with_code_has_a_panel_for_every_framework(book: Book, pages: Pages):
+def test_no_notice_stands_beside_code_of_its_framework(pages: Pages):
     for path, page in pages.items():
-        for tab_set in page.select('[data-axis="tab"]:has(.highlight)'):
-            assert str(tab_set["data-choices"]).split() == book.tabs, path
+        for section in page.select("article, article section"):
+            children = section.find_all(recursive=False)
+            for is_row, group in groupby(children, is_code):
+                row = list(group) if is_row else []
+                absent = [e for s in row for e in s.select(":scope > .tab-absent")]
+                others = [
+                    e for s in row for e in s.select(":scope > :not(.tab-absent)")
+                ]
+                offered = {t for e in others for t in choices(e)}
+                assert offered.isdisjoint(t for e in absent for t in choices(e)), path
+
+
+def is_code(element: Tag) -> bool:
+    return element.name in ("div", "details")
+
+
+def choices(panel: Tag) -> list[str]:
+    return str(panel.get("data-choices", "")).split()
 
 
 def test_references_and_equations_are_resolved(pages: Pages):

@@ -4,7 +4,7 @@
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
 
-const { load, library, figures, first, plain, result, formula } = require("./support.js");
+const { load, library, figures, first, plain, formula } = require("./support.js");
 const { close, includes, cited } = require("./support.js");
 
 const arithmetic = load("bucket-arithmetic");
