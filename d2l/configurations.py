@@ -57,21 +57,27 @@ PARTS = {
     "mtp_hybrid_override_pattern": "the layers that draft tokens",
     "mtp_transformer_layers": "the layers that draft tokens",
     "use_mtp": "the layers that draft tokens",
+    "mtp_layers_block_type": "the layers that draft tokens",
 }
 # Keys that change the layers in ways that are not known here.
 REFUSED = (
     *("compress_ratios", "block_configs", "sparse_attention_config", "num_loops"),
     *("num_kv_shared_layers", "is_encoder_decoder", "cross_attention_layers"),
     *("hidden_size_per_layer_input", "routed_expert_hidden_size", "attn_layer_period"),
-    *("use_double_wide_mlp", "layer_group_size", "attn_type_list"),
+    *("use_double_wide_mlp", "layer_group_size"),
 )
+# If such keys are not read, there are layers that the formulas below do not know.
+OTHER_LAYERS = re.compile(r"(mamba|ssm|linear|swa|attn|layers_block|compress|window).*")
 LAYER_TYPES = {
     "full_attention": "full",
     "attention": "full",
     "sliding_attention": "window",
     "chunked_attention": "window",
     "linear_attention": "linear",
+    "deepseek_sparse_attention": "full",
 }
+# The separate layers of Nemotron-H, as letters of its pattern.
+BLOCKS = {"mamba": "M", "attention": "*", "moe": "E", "mlp": "-"}
 # Transformers leaves values out that are the defaults of a kind of model.
 DEFAULTS: dict[str, dict[str, Any]] = {
     "gemma2": {"sliding_window": 4096},
@@ -83,6 +89,7 @@ PATTERNS = {"gemma2": 2, "gemma3_text": 6}  # every so-manieth layer has no wind
 # The families whose layers the formulas below were tested with.
 KNOWN = re.compile(
     r"llama(4(_text)?)?|mistral|mixtral|qwen[23](_moe|_next)?|qwen3_5(_moe)?(_text)?"
+    r"|qwen3_vl(_moe)?(_text)?"
     r"|gemma[234](_text)?|gpt_oss|deepseek_v(3|32)|kimi_k2(5)?|kimi_linear|glm4_moe"
     r"(_lite)?|glm_moe_dsa|minimax_m2|mimo_v2_flash|nemotron_h"
 )
@@ -289,6 +296,11 @@ def _kinds(keys: Keys, layers: int) -> list[str]:
     windows = keys.listed("hybrid_layer_pattern", layers)
     if windows is not None:
         return ["window" if each else full for each in windows]
+    types = keys.listed("attn_type_list", layers)
+    if types and {*types} != {1}:
+        raise ConfigurationError(
+            "'attn_type_list' names layers that are not known here"
+        )
     linear = keys.get("linear_attn_config")
     if linear:
         chosen = linear.get("kda_layers") if isinstance(linear, dict) else None
@@ -394,10 +406,18 @@ def _shared_width(keys: Keys, hidden: int) -> int:
 
 def _layers(keys: Keys) -> tuple[Layer, ...]:
     """Return all layers."""
-    count, width = keys.count("num_hidden_layers"), keys.count("hidden_size")
+    blocks = keys.get("layers_block_type")
+    pattern = keys.get("hybrid_override_pattern")
+    if isinstance(blocks, list):
+        unknown = sorted({str(each) for each in blocks} - BLOCKS.keys())
+        if unknown:
+            raise ConfigurationError(f"layers of type '{unknown[0]}' are not known")
+        pattern = "".join(BLOCKS[each] for each in blocks)
+    layers = len(pattern) if isinstance(pattern, str) else None
+    count = keys.count("num_hidden_layers", default=layers)
+    width = keys.count("hidden_size")
     if count > 10_000:
         raise ConfigurationError(f"'num_hidden_layers' cannot be {count}")
-    pattern = keys.get("hybrid_override_pattern")
     if pattern:
         return _separate_layers(keys, str(pattern), count)
     kinds, sparse = _kinds(keys, count), _is_sparse(keys, count)
@@ -450,12 +470,15 @@ def _types(given: Any) -> tuple[Types, list[str]]:
         return Types(experts=4 + 8 / 32), []
     if method == "fp8":
         block = given.get("weight_block_size")
-        each = 32 / (block[0] * block[1]) if block else 0
-        return Types(8 + each, 8 + each), []
+        each = 8 + (32 / (block[0] * block[1]) if block else 0)
+        return Types(each, each, each), []
     if method in ("gptq", "awq"):
         bits, group = given.get("bits", 4), given.get("group_size", 128)
         each = bits + ((16 + bits) / group if group > 0 else 0)
-        return Types(each, each), []
+        return Types(each, each, each), []
+    algorithm = str(given.get("quant_algo", "")).lower()
+    if method == "modelopt" and algorithm in ("nvfp4", "fp8"):
+        return _kept(4.5 if algorithm == "nvfp4" else 8, given)
     if method == "compressed-tensors":
         return _compressed(given)
     shown = method or "without a name"
@@ -473,13 +496,18 @@ def _compressed(given: dict[str, Any]) -> tuple[Types, list[str]]:
         return Types(), [note]
     bits, group = weights[0]["num_bits"], weights[0].get("group_size")
     scale = 8 if (weights[0].get("type"), bits) == ("float", 4) else 16
-    each = bits + (scale / group if group and group > 0 else 0)
-    # Names or patterns of what keeps its type.
-    kept = " ".join(str(name) for name in given.get("ignore", ()))
-    if "attn" in kept:
-        note = "the format leaves attention out, so only experts are counted in it"
-        return Types(each), [note]
-    return Types(each, each), [f"all layers are counted in {each:g} bits"]
+    return _kept(bits + (scale / group if group and group > 0 else 0), given)
+
+
+def _kept(bits: float, given: dict[str, Any]) -> tuple[Types, list[str]]:
+    """Return the types of layers of which some parts keep 16 bits, by their names."""
+    names = given.get("ignore") or given.get("exclude_modules") or ()
+    kept = " ".join(str(name) for name in names)
+    networks = 16 if "shared_experts" in kept else bits
+    types = Types(bits, networks, 16 if "attn" in kept else bits)
+    if types.mixers == bits:
+        return types, []
+    return types, ["attention is counted in 16 bits, since the format leaves it out"]
 
 
 # Models
@@ -523,6 +551,11 @@ def model_of(config: Any, name: str) -> Model:
 def _uncounted(keys: Keys) -> list[str]:
     """Return notes on the parts and keys that are in no number."""
     unread = keys.unread()
+    others = [key for key in unread if OTHER_LAYERS.fullmatch(key)]
+    if others:
+        raise ConfigurationError(
+            f"'{others[0]}' is about layers that are not known here"
+        )
     parts = {key: PARTS[key] for key in unread if key in PARTS}
     notes = [f"{part} is not counted" if not part.endswith("tokens") else
              f"{part} are not counted"
@@ -550,11 +583,22 @@ def read_configuration(path: str | Path) -> Model:
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{file} is not JSON: {error}") from None
     try:
-        return model_of(config, str(path))
+        return model_of(_with_format(config, file), str(path))
     except ConfigurationError as error:
         raise ConfigurationError(f"{file}: {error}") from None
     except (TypeError, AttributeError, KeyError, ZeroDivisionError, IndexError):
         raise ConfigurationError(f"{file}: a value has a wrong type") from None
+
+
+def _with_format(config: Any, file: Path) -> Any:
+    """Return a configuration with the format of the weights from a file beside it."""
+    beside = file.with_name("hf_quant_config.json")
+    if not isinstance(config, dict) or "quantization_config" in config:
+        return config
+    if file.name != "config.json" or not beside.exists():
+        return config
+    found = json.loads(beside.read_text("utf-8")).get("quantization")
+    return config | {"quantization_config": {"quant_method": "modelopt"} | found}
 
 
 # Built-in models

@@ -60,7 +60,7 @@ def types_of(
     """
     types = model.types
     if weight_bits is not None:
-        types = Types(weight_bits, weight_bits, weight_bits)
+        types = Types(*4 * (weight_bits,))
     return types if end_bits is None else types._replace(ends=end_bits)
 
 
@@ -216,6 +216,15 @@ def describe(model: Model) -> str:
         f"{model.params / 1e9:,.2f} billion parameters, {model.active / 1e9:,.2f} "
         "for a token."
     )
+
+
+def describe_types(types: Types) -> str:
+    """Return the bits of the parts of a model in words."""
+    parts = "experts", "networks", "attention"
+    shown = [f"{bits:.3g}" for bits in types]
+    apart = ", ".join(f"{bits} in {part}" for bits, part in zip(shown, parts))
+    layers = f"{shown[0]} in the layers" if len({*shown[:3]}) == 1 else apart
+    return f"{layers}, {shown[3]} in the embedding and the head"
 
 
 NAMES = {

@@ -324,13 +324,9 @@ def _description(model: Model, length: int, service: generation.Service) -> list
     if not model.is_configured:
         return []
     types = service.types
-    experts = ""
-    if types.experts != types.layers:
-        experts = f", of experts {types.experts:.3g}"
     lines = [
         f"{generation.describe(model)}",
-        f"Bits: {types.layers:.3g} in the layers{experts}; {types.ends:.3g} in the "
-        f"embedding and the head. Each user has {length:,} tokens.",
+        f"Bits: {generation.describe_types(types)}. Each user has {length:,} tokens.",
     ]
     if service.gpus > 1 and model.copies(service.gpus):
         lines.append(

@@ -20,13 +20,14 @@ STATE_BYTES = 4
 
 
 class Types(NamedTuple):
-    """Bits of a weight: of a routed expert, of the rest of a layer, and of the ends.
+    """Bits of a weight: of routed experts, other networks, mixers, and the ends.
 
     The ends are the embedding and the head, which most formats leave in 16 bits.
     """
 
     experts: float = 16
-    layers: float = 16
+    networks: float = 16
+    mixers: float = 16
     ends: float = 16
 
 
@@ -197,15 +198,21 @@ class Model:
 
     def weight_bytes(self, types: Types) -> float:
         """Return the bytes of all weights."""
-        dense = sum(layer.dense for layer in self.layers)
-        experts = self.params - self.ends - dense
-        return _bytes(types, experts, dense, self.ends)
+        networks = [layer.network for layer in self.layers]
+        experts = sum(each.experts * each.expert for each in networks)
+        return self._bytes(types, experts, self.ends)
 
     def read_weight_bytes(self, tokens: int, types: Types) -> float:
         """Return the bytes of the weights that a step over a batch of tokens reads."""
-        dense = sum(layer.dense for layer in self.layers)
-        experts = self.read_params(tokens) - self.head - dense
-        return _bytes(types, experts, dense, self.head)
+        experts = sum(layer.network.read_experts(tokens) for layer in self.layers)
+        return self._bytes(types, experts, self.head)
+
+    def _bytes(self, types: Types, experts: float, ends: float) -> float:
+        """Return the bytes of all layers with some experts, and of some ends."""
+        networks = sum(layer.network.dense for layer in self.layers)
+        mixers = sum(layer.mixer.params + layer.norms for layer in self.layers)
+        sizes = experts, networks, mixers, ends
+        return sum(size * bits for size, bits in zip(sizes, types)) / 8
 
     def cache_bytes(self, length: int, itemsize: float = 2, gpus: int = 1) -> float:
         """Return the bytes of the cache of one user with `length` tokens.
@@ -241,8 +248,3 @@ class Model:
         """Return the FLOPs of a prompt; only its last token has logits."""
         mixing = sum(layer.mixer.prompt_flops(length) for layer in self.layers)
         return 2 * (self.active - self.head) * length + 2 * self.head + mixing
-
-
-def _bytes(types: Types, experts: float, dense: float, ends: float) -> float:
-    bits = experts * types.experts + dense * types.layers + ends * types.ends
-    return bits / 8

@@ -37,6 +37,7 @@ PARAMETERS = {
     "Gemma 4 26B-A4B": (26, 3.8),  # the same, with an encoder of images
     "Nemotron 3 Nano 30B-A3B": (31.6, 3.2),  # Nemotron 3 Nano report
     "Nemotron 3 Super 120B-A12B": (120, 12),
+    "Nemotron 3 Ultra 550B-A55B": (550, 55),
     "Llama 4 Maverick": (400, 17),  # Llama-4-Maverick-17B-128E
     "Qwen3 32B": (32, 32),
     "Qwen3 235B-A22B": (235, 22),
@@ -172,7 +173,7 @@ def test_a_negative_length_is_refused():
 def test_gpt_oss_has_the_bytes_of_its_checkpoint():
     # gpt-oss Model Card: 60.8 GiB.
     model = built_in("gpt-oss 120B")
-    assert model.types == Types(4.25, 16, 16)
+    assert model.types == Types(4.25)
     assert model.weight_bytes(model.types) / GIB == pytest.approx(60.8, abs=0.1)
 
 
@@ -205,7 +206,36 @@ def test_eight_bits_leave_the_ends_in_sixteen():
 )
 def test_types_of_formats(given, experts, layers):
     model = model_of(SMALL | {"quantization_config": given}, "own")
-    assert model.types == Types(experts, layers, 16)
+    assert model.types == Types(experts, layers, layers, 16)
+
+
+NVFP4 = {"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": ["*.self_attn*"]}
+
+
+def test_a_format_without_attention_has_the_bytes_of_its_checkpoint():
+    # kaitchup.substack.com on nvidia/Gemma-4-31B-IT-NVFP4: 32.7 GB, of which half a
+    # billion weights that encode images take one.
+    model = built_in("Gemma 4 31B")
+    config = conf.configurations()["Gemma 4 31B"]["config"]
+    types = model_of(config | {"quantization_config": NVFP4}, "own").types
+    assert types == Types(4.5, 4.5, 16, 16)
+    assert model.weight_bytes(types) / 1e9 == pytest.approx(32.7 - 1.1, abs=0.15)
+
+
+def test_a_format_may_be_in_a_file_of_its_own(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(SMALL))
+    given = {"quantization": {"quant_algo": "NVFP4", "exclude_modules": ["lm_head"]}}
+    (tmp_path / "hf_quant_config.json").write_text(json.dumps(given))
+    assert conf.read_configuration(tmp_path).types == Types(4.5, 4.5, 4.5, 16)
+
+
+def test_separate_layers_are_named_or_written_as_a_pattern():
+    config = conf.configurations()["Nemotron 3 Nano 30B-A3B"]["config"]
+    words = {letter: word for word, letter in conf.BLOCKS.items()}
+    blocks = [words[each] for each in config["hybrid_override_pattern"]]
+    renamed = {k: v for k, v in config.items() if k != "num_hidden_layers"}
+    renamed |= {"hybrid_override_pattern": None, "layers_block_type": blocks}
+    assert model_of(renamed, "own").layers == model_of(config, "own").layers
 
 
 def test_an_unknown_format_is_named():
@@ -304,6 +334,9 @@ def test_a_missing_key_for_tied_weights_is_named():
         ({"layer_types": ["full_attention"]}, "has 1 entries for 2 layers"),
         ({"layer_types": ["full_attention", "odd"]}, "layers of type 'odd' are not"),
         ({"compress_ratios": [4, 4]}, "'compress_ratios' changes the layers"),
+        ({"mamba_heads": 3}, "'mamba_heads' is about layers that are not known here"),
+        ({"attn_type_list": [0, 1]}, "'attn_type_list' names layers that are not"),
+        ({"layers_block_type": ["moe", "odd"]}, "layers of type 'odd' are not known"),
         ({"num_experts": 4, "num_experts_per_tok": 5}, "cannot use 5 of 4 experts"),
         ({"hybrid_override_pattern": "MX"}, "is no pattern of M, E, \\* and -"),
     ],

@@ -31,7 +31,7 @@ def test_memory_is_that_of_the_rule(name):
     shape = tables.SHAPES[name]
     for users, bits in (1, 16), (16, 4.5):
         need = memory_need(shape, "generate", 4096, users, bits=bits)
-        types = Types(bits, bits, bits)
+        types = Types(*4 * (bits,))
         service = Service(of_shape(name, shape), 4096, users, types=types)
         assert service.total == pytest.approx(need.total, rel=1e-12)
         for card in tables.NAMED_CARDS:
@@ -140,7 +140,7 @@ def test_the_fewest_gpus_are_the_first_power_of_two_that_fits():
     service = Service(built_in("Llama 3.1 70B"), 8192)
     assert generation.fewest(service, "H100") == 2
     assert generation.fewest(service, "B300") == 1
-    huge = Service(built_in("Kimi K2"), 8192, types=Types(16, 16, 16))
+    huge = Service(built_in("Kimi K2"), 8192, types=Types())
     assert generation.fewest(huge, "T4", most=64) is None
 
 
@@ -191,12 +191,12 @@ def test_a_published_model_alone_has_users_of_8192_tokens(memory):
     weights = model.weight_bytes(model.types) / 2**20
     assert found["weights"] == pytest.approx(weights, abs=0.01)
     assert "18 with a window of 128 tokens, 18 with full attention" in output
-    assert "Bits: 16 in the layers, of experts 4.25; 16 in the embedding" in output
+    assert "Bits: 4.25 in experts, 16 in networks, 16 in attention, 16 in the" in output
 
 
 def test_the_command_prints_times_for_each_card_that_fits(memory):
     output = memory("openai/gpt-oss-120b", "--generate", "4096", "--users", "4")
-    service = Service(built_in("gpt-oss 120B"), 4096, 4, types=Types(4.25, 16, 16))
+    service = Service(built_in("gpt-oss 120B"), 4096, 4, types=Types(4.25))
     (line,) = re.findall("^H200 +(.*)", output, re.M)
     shown = [float(each.replace(",", "")) for each in line.split()]
     times = (
@@ -230,10 +230,12 @@ def test_bits_of_the_ends_are_apart(memory):
     given = ("meta-llama/Llama-3.1-8B", "--generate", "64", "--weight-bits", "4.5")
     model = built_in("Llama 3.1 8B")
     for more, ends in ((), 4.5), (("--end-bits", "16"), 16):
-        weights = model.weight_bytes(Types(4.5, 4.5, ends))
+        weights = model.weight_bytes(Types(4.5, 4.5, 4.5, ends))
         found = rows(memory(*given, *more))["weights"]
         assert found == pytest.approx(weights / 2**20, abs=0.01)
-    assert model.weight_bytes(Types(4.5, 4.5, 16)) == pytest.approx(6.03e9, rel=0.001)
+    assert model.weight_bytes(Types(4.5, 4.5, 4.5, 16)) == pytest.approx(
+        6.03e9, rel=0.001
+    )
 
 
 @pytest.mark.parametrize(
