@@ -189,6 +189,7 @@ def test_eight_bits_leave_the_ends_in_sixteen():
     [
         ({"quant_method": "gptq", "bits": 4, "group_size": 128}, 4.15625, 4.15625),
         ({"quant_method": "mxfp4"}, 4.25, 16),
+        ({"quant_method": "bitsandbytes", "load_in_4bit": True}, 4.5, 4.5),
         ({"quant_method": "fp8"}, 8, 8),
         (
             {

@@ -6,11 +6,19 @@ For models whose layers keep all tokens, it has to agree with `d2l.serving`,
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
 from d2l import __main__ as command
-from d2l import expectations, generation, memory_command, serving, tables
+from d2l import (
+    configurations,
+    expectations,
+    generation,
+    memory_command,
+    serving,
+    tables,
+)
 from d2l.configurations import built_in
 from d2l.generation import Service, of_shape
 from d2l.model_layers import Types
@@ -269,3 +277,98 @@ def test_a_format_in_a_name_is_not_overlooked(capsys):
 
 def test_gpus_do_not_apply_to_training(capsys):
     fails(capsys, ["Llama 3 8B", "--train", "64", "--gpus", "2"], "--gpus does not ap")
+
+
+# What the section says
+
+
+CHAPTER = Path(__file__).parents[2] / "chapter_gpus"
+
+
+def section():
+    return " ".join((CHAPTER / "inference.md").read_text("utf-8").split())
+
+
+def table_rows(first):
+    """Return the rows of the section's table whose first heading is `first`."""
+    text = (CHAPTER / "inference.md").read_text("utf-8")
+    (table,) = re.findall(rf"^\| {first} \|.*\n\|[-|]+\n((?:\|.*\n)+)", text, re.M)
+    return [
+        [cell.strip() for cell in row.strip("|").split("|")]
+        for row in table.splitlines()
+    ]
+
+
+def as_if_full(model):
+    """Return the bytes if each layer kept the keys and values of all tokens."""
+    mixer = next(
+        layer.mixer for layer in model.layers if layer.mixer.kind in ("full", "latent")
+    )
+    values = 2 * 128 * 128 if mixer.kind == "latent" else mixer.values
+    return 2 * values * 131072 * len(model.layers)
+
+
+def test_the_section_has_the_bytes_of_four_kinds_of_caches():
+    rows = table_rows("model")
+    assert len(rows) == 4
+    for name, layers, cache, full in rows:
+        model = built_in(name)
+        size, *states = re.findall(r"[\d.]+(?= GB)", cache)
+        assert f"{model.cache_bytes(131072) / 1e9:.1f}" == size
+        assert float(full[:-3]) == pytest.approx(as_if_full(model) / 1e9, abs=0.5)
+        for state in states:
+            assert f"{model.cache_bytes(0) / 1e9:.2f}" == state
+        numbers = [int(n) for n in re.findall(r"(\d+) with", layers)]
+        assert sorted(numbers) == sorted(model.kinds.values())
+    assert {kind for name, *_ in rows for kind in built_in(name).kinds} == {
+        *("full", "window", "latent", "linear")
+    }
+
+
+def test_the_section_has_the_bits_of_formats():
+    rows = {row[0]: row[-1] for row in table_rows("format")}
+    assert rows == {
+        "FP8": f"{8 + 32 / 128**2:.1f}",
+        "MXFP4": f"{4 + 8 / 32:.2f}",
+        "NVFP4": f"{4 + 8 / 16:.1f}",
+        "groups of 32": f"{4 + 16 / 32:.1f}",
+        "groups of 128": f"{4 + 16 / 128:.3f}",
+        "NF4": f"{4 + 32 / 64:.1f} or {4 + (8 + 32 / 256) / 64:.2f}",
+    }
+    for method, bits in ("mxfp4", rows["MXFP4"]), ("fp8", rows["FP8"]):
+        types, _ = configurations._types({"quant_method": method})
+        assert types.experts == float(bits)
+
+
+def test_the_section_has_the_bytes_with_ends_in_sixteen_bits():
+    model = built_in("Llama 3.1 8B")  # with the sizes of Llama 3 8B
+    ends, whole = 2 * model.ends, model.weight_bytes(Types())
+    quantized = (model.weight_bytes(Types(*4 * (4.5,))), ends)
+    apart = model.weight_bytes(Types(4.5, 4.5, 4.5, 16))
+    words = [f"{n / 1e9:.1f}" for n in (ends, whole, quantized[0], apart)]
+    text = "which for Llama 3 8B are {} of its {} GB: with 4.5 bits in its layers, the "
+    text += "model has not {} but {} GB."
+    assert text.format(*words) in section()
+
+
+def test_the_section_has_the_price_of_a_draft_in_a_mixture():
+    shape = tables.SHAPES["Qwen3 30B-A3B"]
+    read = {k: tables.read_params(shape, k + 1) for k in (1, 2, 4)}
+    prices = {k: n / tables.read_params(shape, 1) for k, n in read.items()}
+    gains = [(1 - 0.7 ** (k + 1)) / 0.3 / price for k, price in prices.items()]
+    words = "reads {:.2f}, {:.2f} and {:.2f} times".format(*prices.values())
+    assert words in section()
+    assert "makes the text {:.2f}, {:.2f} and {:.2f} times".format(*gains) in section()
+    many = tables.read_params(shape, 64 * 2) / tables.read_params(shape, 64)
+    assert f"a pass reads only {many:.2f} times" in section()
+
+
+def test_the_section_has_the_share_of_attention_in_a_prompt():
+    model = built_in("Llama 3.1 8B")
+    shares = [
+        (model.prompt_flops(n) - 2 * (model.active - model.head) * n)
+        / (2 * model.active * n)
+        for n in (5000, 65536)
+    ]
+    words = "this adds {:.0%} to the arithmetic of a prompt of 5000 tokens, but {:.0%}"
+    assert words.format(*shares).replace("%", " %") in section()
