@@ -169,7 +169,7 @@ def test_chunks_gain_or_lose_throughput_of_a_full_server_as_the_section_says(d2l
     rng = np.random.default_rng(0)
     rng.exponential(1 / 16, 480)  # the arrivals of the section
     prompts, lengths = rng.geometric(1 / 1024, 480), rng.geometric(1 / 256, 480)
-    requests = [d2l.Request(0, int(n), int(m)) for n, m in zip(prompts, lengths)]
+    requests = [d2l.Request(0, int(prompts[i]), int(lengths[i])) for i in range(480)]
     times = {
         budget: max(
             own[-1]
