@@ -479,8 +479,7 @@ def _types(given: Any) -> tuple[Types, list[str]]:
     if method == "bitsandbytes" and given.get("load_in_4bit"):  # NF4 or FP4
         # With double quantization, 256 scales of 8 bits share one of 32.
         double = given.get("bnb_4bit_use_double_quant")
-        each = 4 + (8 + 32 / 256 if double else 32) / 64
-        return Types(each, each, each), []
+        return Types(*3 * (4 + (8 + 32 / 256 if double else 32) / 64,)), []
     algorithm = str(given.get("quant_algo", "")).lower()
     if method == "modelopt" and algorithm in ("nvfp4", "fp8"):
         return _kept(4.5 if algorithm == "nvfp4" else 8, given)
