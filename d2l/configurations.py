@@ -399,9 +399,7 @@ def _shared_width(keys: Keys, hidden: int) -> int:
         *("shared_intermediate_size", "share_expert_dim"),
     )
     number = keys.count("n_shared_experts", "num_shared_experts", default=0)
-    if given:
-        return given * (number or 1)
-    return number * hidden
+    return given or number * hidden
 
 
 def _layers(keys: Keys) -> tuple[Layer, ...]:

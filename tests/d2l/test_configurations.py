@@ -223,6 +223,12 @@ def test_a_format_without_attention_has_the_bytes_of_its_checkpoint():
     assert model.weight_bytes(types) / 1e9 == pytest.approx(32.7 - 1.1, abs=0.15)
 
 
+def test_a_format_may_leave_shared_experts_out():
+    names = ["lm_head", "re:.*self_attn.*", "re:.*shared_experts.*"]
+    given = {"quantization_config": NVFP4 | {"ignore": names}}
+    assert model_of(SMALL | given, "own").types == Types(4.5)
+
+
 def test_a_format_may_be_in_a_file_of_its_own(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(SMALL))
     given = {"quantization": {"quant_algo": "NVFP4", "exclude_modules": ["lm_head"]}}
@@ -281,6 +287,74 @@ def test_dense_layers_before_the_experts():
     assert model.read_params(1) == model.active
     read = sparse.read_experts(4) / sparse.expert
     assert read == pytest.approx(8 * (1 - 0.75**4))
+
+
+LINEAR = {
+    **{"model_type": "qwen3_next", "full_attention_interval": 2, "head_dim": 16},
+    **{"linear_num_key_heads": 2, "linear_key_head_dim": 8},
+    **{"linear_num_value_heads": 4, "linear_value_head_dim": 8},
+    "linear_conv_kernel_dim": 4,
+}
+
+
+def test_linear_attention_by_hand():
+    model = model_of(SMALL | LINEAR, "own")
+    linear, full = (layer.mixer for layer in model.layers)
+    assert (linear.kind, full.kind) == ("linear", "full")
+    keys, values = 2 * 8, 4 * 8
+    products = 64 * (2 * keys + values + values + 2 * 4) + values * 64
+    assert linear.params == products + 4 * (2 * keys + values) + 2 * 4 + 8
+    assert (linear.state, linear.recent) == (4 * 8 * 8, 3 * (2 * keys + values))
+    assert full.params == 64 * 4 * 2 * 16 + 2 * 64 * 32 + 64 * 64  # with a gate
+
+
+LATENT = {
+    **{"model_type": "deepseek_v3", "kv_lora_rank": 24, "q_lora_rank": 20},
+    **{"qk_nope_head_dim": 6, "qk_rope_head_dim": 4, "v_head_dim": 5},
+}
+
+
+def test_latent_attention_by_hand():
+    mixer = model_of(SMALL | LATENT, "own").layers[0].mixer
+    queries = 64 * 20 + 20 + 20 * 4 * (6 + 4)
+    keys = 64 * (24 + 4) + 24 + 24 * 4 * (6 + 5)
+    assert mixer.params == queries + keys + 4 * 5 * 64
+    assert (mixer.kind, mixer.values, mixer.parts) == ("latent", 24 + 4, 1)
+    assert mixer.pair == 2 * 4 * (10 + 5) and mixer.pair_later == 2 * 4 * (28 + 24)
+    direct = model_of(SMALL | LATENT | {"q_lora_rank": None}, "own").layers[0].mixer
+    assert direct.params == 64 * 4 * 10 + keys + 4 * 5 * 64
+
+
+def test_a_choice_of_tokens_by_hand():
+    given = {"index_topk": 8, "index_n_heads": 3, "index_head_dim": 7}
+    chosen, plain = (
+        model_of(SMALL | LATENT | more, "own").layers[0].mixer for more in (given, {})
+    )
+    more = 3 * (20 * 7 + 64) + 64 * 7 + 2 * 7
+    assert chosen.params == plain.params + more
+    assert (chosen.index, chosen.chosen, chosen.pair_index) == (7, 8, 2 * 3 * 7)
+
+
+def test_a_state_space_model_by_hand():
+    config = conf.configurations()["Nemotron 3 Nano 30B-A3B"]["config"]
+    mixer = model_of(config, "own").layers[0].mixer
+    inside, mixed = 64 * 64, 64 * 64 + 2 * 8 * 128
+    products = 2688 * (inside + mixed + 64) + inside * 2688
+    assert mixer.params == products + mixed * (4 + 1) + 3 * 64 + inside
+    assert (mixer.state, mixer.recent) == (inside * 128, mixed * 3)
+
+
+def test_a_shared_expert_may_have_a_gate_and_a_width():
+    experts = {"model_type": "qwen2_moe", "num_experts": 8, "num_experts_per_tok": 2}
+    experts |= {"moe_intermediate_size": 32, "shared_expert_intermediate_size": 48}
+    network = model_of(SMALL | experts, "own").layers[0].network
+    assert network.dense == 8 * 65 + 3 * 64 * 48 + 64
+
+
+def test_gemma_has_four_norms_in_a_layer():
+    given = {"model_type": "gemma3_text", "sliding_window": 8}
+    assert model_of(SMALL | given, "own").layers[0].norms == 4 * 64
+    assert model_of(SMALL, "own").layers[0].norms == 2 * 64
 
 
 def test_windows_of_qwen2_begin_after_some_layers():

@@ -122,6 +122,7 @@ def test_gpus_share_weights_caches_and_bandwidth():
     assert not one.fits("H100") and four.fits("H100")
     assert four.total == one.total
     assert four.token_time("H100") == pytest.approx(one.token_time("H100") / 4)
+    assert four.prompt_time("H100") == pytest.approx(one.prompt_time("H100") / 4)
 
 
 def test_parts_of_a_cache_are_copied_to_more_gpus():
@@ -129,6 +130,8 @@ def test_parts_of_a_cache_are_copied_to_more_gpus():
     assert grouped.cache_bytes(99, gpus=8) == grouped.cache_bytes(99)
     assert grouped.cache_bytes(99, gpus=16) == 2 * grouped.cache_bytes(99)
     assert latent.cache_bytes(99, gpus=8) == 8 * latent.cache_bytes(99)
+    one, eight = (latent.read_cache_bytes(99, 2, gpus) for gpus in (1, 8))
+    assert eight == 8 * one == 8 * 61 * 576 * 99 * 2
     assert latent.copies(2) and not grouped.copies(8) and grouped.copies(16)
 
 
@@ -142,6 +145,30 @@ def test_sums_among_gpus_are_expected_within_a_machine_with_nvlink():
     assert usual == pytest.approx((alone - calls) / 2 + calls + sums)
     assert Service(model, 64, 1, 2).expected_token_time("RTX 4090") is None
     assert Service(model, 64, 1, 16).expected_token_time("H100") is None
+
+
+def test_sums_of_long_prompts_are_bound_by_the_links():
+    model = built_in("Llama 3.1 8B")
+    service, alone = Service(model, 8192, 1, 2), Service(model, 8192)
+    ring = 2 * 1 / 2 * 2 * 4096 * 8192 / (expectations.RING_SHARE * 450e9)
+    usual, half = (
+        service.expected_prompt_time("H100"),
+        alone.expected_prompt_time("H100"),
+    )
+    calls = 32 * expectations.layer_time()
+    assert half is not None and ring > expectations.ALL_REDUCE
+    assert usual == pytest.approx((half - calls) / 2 + calls + 64 * ring)
+
+
+def test_a_mixer_or_a_network_alone_is_half_a_layer():
+    assert built_in("Nemotron 3 Nano 30B-A3B").depth == 52 / 2
+    assert built_in("Qwen3.5 27B").depth == 64
+    service = Service(built_in("Nemotron 3 Nano 30B-A3B"), 64)
+    _, bandwidth = hardware("H100")
+    nbytes = 2 * service.model.active + service.model.cache_bytes(64)
+    reading = nbytes / (expectations.BANDWIDTH_SHARE * bandwidth)
+    calls = 26 * expectations.layer_time()
+    assert service.expected_token_time("H100") == pytest.approx(reading + calls)
 
 
 def test_the_fewest_gpus_are_the_first_power_of_two_that_fits():
