@@ -129,8 +129,10 @@ class Keys:
     def listed(self, name: str, length: int) -> list | None:
         """Return a list with an entry for each layer, or None if there is none."""
         value = self.get(name)
-        if not isinstance(value, list):
+        if value is None:
             return None
+        if not isinstance(value, list):
+            raise ConfigurationError(f"'{name}' is {_short(value)}, not a list")
         if len(value) != length:
             problem = f"'{name}' has {len(value)} entries for {length} layers"
             raise ConfigurationError(problem)
@@ -162,6 +164,8 @@ def _attention(keys: Keys, kind: str, index: int) -> Mixer:
     kv_heads = keys.count("num_key_value_heads", default=heads)
     size = keys.count("head_dim", "attention_head_dim", default=width // heads)
     value_size = keys.count("v_head_dim", default=size)
+    if not size:
+        raise ConfigurationError(f"'hidden_size' is too small for {heads} heads")
     shared = False  # one matrix makes keys and values
     if kind == "window":
         heads = keys.count("swa_num_attention_heads", default=heads)
@@ -394,9 +398,10 @@ def _shared_width(keys: Keys, hidden: int) -> int:
     """Return the width of all shared experts of a layer together."""
     if keys.family.startswith("llama4"):
         return keys.count("intermediate_size")
-    given = keys.get(
+    given = keys.count(
         *("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size"),
         *("shared_intermediate_size", "share_expert_dim"),
+        default=0,
     )
     number = keys.count("n_shared_experts", "num_shared_experts", default=0)
     return given or number * hidden
@@ -531,6 +536,8 @@ def model_of(config: Any, name: str) -> Model:
             )
     keys = Keys(whole)
     layers = _layers(keys)
+    if not any(layer.mixer.values or layer.mixer.state for layer in layers):
+        raise ConfigurationError("no layer mixes tokens")
     types, told = _types(keys.get("quantization_config", "compression_config"))
     tied = keys.get("tie_word_embeddings")
     notes = [*told]
@@ -588,7 +595,7 @@ def read_configuration(path: str | Path) -> Model:
         return model_of(_with_format(config, file), str(path))
     except ConfigurationError as error:
         raise ConfigurationError(f"{file}: {error}") from None
-    except (TypeError, AttributeError, KeyError, ZeroDivisionError, IndexError):
+    except (TypeError, ValueError, ArithmeticError, AttributeError, LookupError):
         raise ConfigurationError(f"{file}: a value has a wrong type") from None
 
 
