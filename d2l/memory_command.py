@@ -338,7 +338,12 @@ def _description(model: Model, length: int, service: generation.Service) -> list
 
 def _times(service: generation.Service, cards: list[str]) -> list[str]:
     """Return a table of the times on some cards, between empty lines."""
-    return ["", *generation.time_rows(service, cards), ""] if cards else []
+    if not cards:
+        return []
+    note = []
+    if min(service.types[:3]) <= 8:
+        note = ["Products in 8 or 4 bits, if a card has them, may beat these bounds."]
+    return ["", *generation.time_rows(service, cards), *note, ""]
 
 
 def _more_gpus(service: generation.Service) -> list[str]:

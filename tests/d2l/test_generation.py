@@ -242,6 +242,8 @@ def test_the_command_prints_times_for_each_card_that_fits(memory):
     )
     assert shown == pytest.approx([1e3 * each for each in times if each], rel=0.01)
     assert not re.search("^RTX 4090 ", output, re.M)
+    assert "Products in 8 or 4 bits, if a card has them, may beat" in output
+    assert "Products in" not in memory("Llama 3 8B", "--generate", "4096")
 
 
 def test_the_command_says_what_it_does_not_know(memory, file):
