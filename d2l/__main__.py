@@ -2,7 +2,7 @@
 
 python -m d2l           # all frameworks that this Python can import
 python -m d2l jax       # one of them
-python -m d2l memory -h # the memory of a training step, before it runs
+python -m d2l memory -h # the memory of a training step or of a server, before it runs
 python -m d2l audit -h  # the book's predictions beside published measurements
 
 The report also says whether another book's package d2l, such as PyPI's, is installed

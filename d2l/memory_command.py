@@ -4,6 +4,8 @@ python -m d2l memory MODULE:MODEL --batch SHAPE[:TYPE] ...
 python -m d2l memory 'my_models:Net(10)' --batch 64x784 64:int64 --optimizer sgd
 python -m d2l memory my_models:Regression --batch 64x8 64x1 --loss mse
 python -m d2l memory d2l.recorded_steps:ResNet50 --batch 32x3x224x224 32:int64
+python -m d2l memory path/to/config.json
+python -m d2l memory openai/gpt-oss-120b --generate 131072 --users 16 --gpus 2
 python -m d2l memory 'Llama 3 8B' --generate 8192 --users 16
 python -m d2l memory 'Qwen3 8B' --generate 8192 --weight-bits 4.5 --cache-bits 8
 python -m d2l memory my-model --generate 8192 --shape 36,8,128,8.19B
@@ -31,12 +33,20 @@ without their values. MXNet cannot, and runs the model on 4 and on 8 examples.
 --precision  float32 (if none is given), bfloat16 or float16; in MXNet only float32
 
 With --generate, the command predicts a server, and needs no framework. MODEL is the
-name of a published language model; for any other, add its --shape, the numbers of
-layers, of heads of keys and values, of values in a head, and of parameters. The command
-adds up the bytes of the weights and of the KV caches of --users users (one, if not
-given) with LENGTH tokens each, at 16 bits per value unless --weight-bits and
---cache-bits say otherwise. It assumes that each layer keeps all tokens; sliding
-windows, latent and linear attention need less.
+name of a published language model, as people or publishers write it, or the path of the
+file config.json with which a model is published, or of its folder. From it follow the
+layers: with full attention, windows, latent or linear attention, experts, and the types
+of the weights. The command names what it does not know of a configuration. For any
+other model, add its --shape, the numbers of layers, of heads of keys and values, of
+values in a head, and of parameters; each layer then keeps all tokens, and times are not
+known. The command adds up the bytes of the weights and of the KV caches of --users
+users (one, if not given) with LENGTH tokens each (8192, or the most that the model is
+made for, if no task is given), on --gpus GPUs (one, if not given) that share each
+layer. A value has the type with which the model is published, or else 16 bits, unless
+--weight-bits, --end-bits (for the embedding and the head) and --cache-bits say
+otherwise. The first token comes after a prompt of LENGTH tokens. The times are a bound,
+from bytes, operations in 16 bits and data sheets, and what is expected from published
+measurements.
 
 With --train or --adapt, the command predicts a step of a published language model on
 --sequences sequences (one, if not given) of LENGTH tokens, and needs no framework
@@ -58,11 +68,13 @@ import re
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
-from d2l import audit, tables, wrappers
+from d2l import audit, configurations, generation, tables, wrappers
 from d2l.arguments import Parser, UsageError, count, run
-from d2l.language_models import TRANSFORMERS
+from d2l.language_models import LANGUAGE_SHAPES, TRANSFORMERS
+from d2l.model_layers import Model
 from d2l.needs import RANK, memory_need
 from d2l.step_memory import (
     PRECISIONS,
@@ -81,7 +93,7 @@ from d2l.training_plans import lora_params
 TYPES = ("float32", "float16", "bfloat16", "float64", "int64", "int32", "uint8", "bool")
 ITEM = re.compile(rf"([1-9]\d*(?:x[1-9]\d*)*)(?::({'|'.join(TYPES)}))?")
 TRAINING = {"accumulate", "precision", "loss", "optimizer"}
-GENERATING = {"users", "shape", "weight_bits", "cache_bits"}
+GENERATING = {"users", "shape", "weight_bits", "end_bits", "cache_bits", "gpus"}
 LANGUAGE = {"sequences", "chunks", "keep_activations"}
 TASKS = {
     "batch": TRAINING,
@@ -89,6 +101,7 @@ TASKS = {
     "train": LANGUAGE,
     "adapt": LANGUAGE | {"rank", "weight_bits"},
 }
+LENGTH = 8192  # of the tokens of each user, if no task is given
 COMMAND = "python -m d2l memory"
 TRAINED = {"adapt": "adapters", "train": "training"}
 FREE = (
@@ -113,7 +126,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     made.add_argument("model", metavar="MODEL")
-    task = made.add_mutually_exclusive_group(required=True)
+    task = made.add_mutually_exclusive_group()
     task.add_argument("--batch", nargs="+", metavar="SHAPE[:TYPE]")
     for name in "--generate", "--train", "--adapt":
         task.add_argument(name, type=count, metavar="LENGTH")
@@ -124,7 +137,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--users", type=count, metavar="N")
     made.add_argument("--shape", metavar="LAYERS,KV_HEADS,HEAD_SIZE,PARAMETERS")
     made.add_argument("--weight-bits", type=bits, metavar="BITS")
+    made.add_argument("--end-bits", type=bits, metavar="BITS")
     made.add_argument("--cache-bits", type=bits, metavar="BITS")
+    made.add_argument("--gpus", type=count, metavar="N")
     made.add_argument("--sequences", type=count, metavar="N")
     made.add_argument("--rank", type=count, metavar="R")
     made.add_argument("--chunks", type=count, metavar="N")
@@ -141,13 +156,15 @@ def answer(arguments: Sequence[str]) -> str:
     """Return the table that the arguments ask for; raise UsageError."""
     options = parser().parse_args(arguments)
     given = {key: value for key, value in vars(options).items() if value is not None}
+    if not given.keys() & TASKS.keys():
+        given["generate"] = usual_length(options.model, options.shape or "")
     (chosen,) = given.keys() & TASKS.keys()
     for name in sorted(given.keys() - TASKS[chosen] - {"model", *TASKS}):
         raise UsageError(f"--{name.replace('_', '-')} does not apply to --{chosen}")
     settings = {name: given[name] for name in TASKS[chosen] & given.keys()}
     if chosen in ("train", "adapt"):
         return language_step(options.model, chosen, given[chosen], **settings)
-    function = training if chosen == "batch" else generation
+    function = training if chosen == "batch" else serving
     return function(options.model, given[chosen], **settings)
 
 
@@ -221,12 +238,13 @@ def language_step(
     keep_activations: bool = False,
 ) -> str:
     """Return the table of the bytes that a step of a published language model takes."""
-    published = {_plain(known): known for known in TRANSFORMERS}
-    if _plain(name) not in published:
-        near = get_close_matches(_plain(name), published, 2, 0.7) or published
+    published = {configurations.plain(known): known for known in TRANSFORMERS}
+    plain = configurations.plain(name)
+    if plain not in published:
+        near = get_close_matches(plain, published, 2, 0.7) or published
         known = " or ".join(f"'{published[each]}'" for each in near)
         raise UsageError(f"the sizes of '{name}' are not known here; write {known}")
-    model = TRANSFORMERS[published[_plain(name)]]
+    model = TRANSFORMERS[published[plain]]
     options: dict[str, Any] = {"checkpoint": not keep_activations, "chunks": chunks}
     if task == "adapt":
         options |= {"bits": weight_bits, "adapters": lora_params(model, rank)}
@@ -243,32 +261,55 @@ def language_step(
     return "\n".join(lines)
 
 
-def generation(
+def usual_length(name: str, shape: str) -> int:
+    """Return the tokens of a user if no task is given; raise UsageError."""
+    is_known = Path(name).exists() or name.endswith(".json") or shape
+    if not is_known and _published(name) is None:
+        tasks = " ".join(f"--{task}" for task in TASKS)
+        raise UsageError(f"one of the arguments {tasks} is required")
+    context = _served(name, shape).context
+    return min(LENGTH, context) if context else LENGTH
+
+
+def serving(
     name: str,
     length: int,
     users: int = 1,
     shape: str = "",
-    weight_bits: float = 16,
+    weight_bits: float | None = None,
+    end_bits: float | None = None,
     cache_bits: float = 16,
+    gpus: int = 1,
 ) -> str:
-    """Return the table of the bytes that a language model takes to generate text."""
-    found = _language_shape(name, shape)
-    given: dict[str, Any] = {"bits": weight_bits, "cache_bits": cache_bits}
-    need, one = (memory_need(found, "generate", length, n, **given) for n in (users, 1))
-    sizes = {"weights": need.weights, "caches": need.caches, "sum": need.total}
-    rows = [_row(*item) for item in sizes.items()]
-    most = ", ".join(f"{card} {one.users(card)}" for card in CARDS)
-    cards = ", ".join(card for card in CARDS if need.fits(card)) or "none"
+    """Return the table of the bytes and times of a language model that is served."""
+    model = _served(name, shape)
+    types = generation.types_of(model, weight_bits, end_bits)
+    one, service = (
+        generation.Service(model, length, n, gpus, types, cache_bits)
+        for n in (1, users)
+    )
+    sizes = {
+        "weights": service.weights,
+        "caches": users * service.cache,
+        "sum": service.total,
+    }
+    cards = [card for card in CARDS if service.fits(card)]
+    most = ", ".join(f"{card} {one.most_users(card)}" for card in CARDS)
+    each = f" with {gpus} GPUs" if gpus > 1 else ""
     lines = [
-        *rows,
+        *(_row(*item) for item in sizes.items()),
         "",
+        *_description(model, length, service),
         _beside("Published memory was {} such a sum", "generation"),
-        f"Most users: {most}. {FREE}",
+        f"Most users{each}: {most}. {FREE}",
         _beside("Published servers had room for {} as many tokens", "cache"),
-        f"Cards for {users} user{'s' * (users != 1)}: {cards}.",
+        *_more_gpus(service),
+        *_times(service, [] if shape else cards),
+        f"Cards for {users} user{'s' * (users != 1)}{each}: "
+        f"{', '.join(cards) or 'none'}.",
     ]
-    if 0 < found.context < length:
-        made_for = f"{name} is made for texts of up to {found.context:,} tokens."
+    if 0 < model.context < length:
+        made_for = f"{name} is made for texts of up to {model.context:,} tokens."
         lines.append(f"{made_for} Longer ones fit, but do not expect good text.")
     if shape:
         lines.append(
@@ -278,25 +319,74 @@ def generation(
     return "\n".join(lines)
 
 
-def _language_shape(name: str, numbers: str) -> tables.LanguageShape:
-    """Return the shape of a model: the published one, or that of the option."""
-    if numbers:
-        return _given_shape(numbers)
-    published = {_plain(known): shape for known, shape in tables.SHAPES.items()}
-    if _plain(name) in published:
-        return published[_plain(name)]
-    names = {_plain(known): known for known in tables.SHAPES}
-    near = [names[each] for each in get_close_matches(_plain(name), names, 2, 0.7)]
-    known = " or ".join(f"'{each}'" for each in near)
-    known = known or ", ".join(f"'{each}'" for each in tables.SHAPES)
+def _description(model: Model, length: int, service: generation.Service) -> list[str]:
+    """Return sentences on what was counted, and in which types."""
+    if not model.is_configured:
+        return []
+    types = service.types
+    lines = [
+        f"{generation.describe(model)}",
+        f"Bits: {generation.describe_types(types)}. Each user has {length:,} tokens.",
+    ]
+    if service.gpus > 1 and model.copies(service.gpus):
+        lines.append(
+            "The caches cannot be divided among so many GPUs: some parts are on "
+            "several, unless the server divides the users."
+        )
+    return lines + [f"{note[0].upper()}{note[1:]}." for note in model.notes]
+
+
+def _times(service: generation.Service, cards: list[str]) -> list[str]:
+    """Return a table of the times on some cards, between empty lines."""
+    if not cards:
+        return []
+    note = []
+    if min(service.types[:3]) <= 8:
+        note = ["Products in 8 or 4 bits, if a card has them, may beat these bounds."]
+    return ["", *generation.time_rows(service, cards), *note, ""]
+
+
+def _more_gpus(service: generation.Service) -> list[str]:
+    """Return a line on the GPUs that hold a service where one does not."""
+    if service.gpus > 1:
+        return []
+    numbers = {card: generation.fewest(service, card) for card in CARDS}
+    more = [f"{card} {n}" for card, n in numbers.items() if n and n > 1]
+    return [f"GPUs for this many users: {', '.join(more)}."] if more else []
+
+
+def _served(name: str, numbers: str) -> Model:
+    """Return a model: that of the option, of a file, or a published one."""
+    try:
+        if numbers:
+            return generation.of_shape(name, _given_shape(numbers))
+        found = _published(name)
+        if found is not None:
+            return found
+        if name.endswith(".json") or Path(name).exists():
+            return configurations.read_configuration(name)
+    except configurations.ConfigurationError as error:
+        raise UsageError(str(error)) from error
+    near = configurations.nearest(name, [*LANGUAGE_SHAPES])
+    known = " or ".join(near) or ", ".join(f"'{each}'" for each in tables.SHAPES)
     raise UsageError(
-        f"'{name}' has no published shape here; write {known}, or give --shape"
+        f"'{name}' has no published shape here; write {known}, "
+        "or the path of its config.json, or give --shape"
     )
 
 
-def _plain(name: str) -> str:
-    """Return the name of a model in small letters, without its publisher."""
-    return re.sub("[-_ ]+", " ", name.rpartition("/")[2].lower())
+def _published(name: str) -> Model | None:
+    """Return a published model, or None if the name is not known."""
+    plain = configurations.plain(name)
+    shapes = {configurations.plain(each): each for each in tables.SHAPES}
+    if plain in shapes:
+        return generation.of_shape(name, tables.SHAPES[shapes[plain]])
+    if configurations.known_name(name) is not None:
+        return configurations.built_in(name)
+    others = {configurations.plain(each): each for each in LANGUAGE_SHAPES}
+    if plain in others:
+        return generation.of_shape(name, LANGUAGE_SHAPES[others[plain]])
+    return None
 
 
 def _given_shape(numbers: str) -> tables.LanguageShape:

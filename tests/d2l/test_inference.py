@@ -3,10 +3,14 @@
 import inspect
 import math
 import random
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from d2l.tables import LanguageShape, read_params
+
+CHAPTER = Path(__file__).parents[2] / "chapter_gpus"
 
 
 def test_a_cache_does_not_change_the_text(d2l):
@@ -149,3 +153,32 @@ def test_weights_and_caches_are_on_the_first_gpu(d2l, fw, monkeypatch):
     if fw.tab == "tensorflow":
         del tensors[0]  # is scaled on TensorFlow's default device, a real GPU
     assert {fw.device(tensor) for tensor in tensors} == {gpu}
+
+
+@pytest.mark.shared
+def test_chunks_gain_or_lose_throughput_of_a_full_server_as_the_section_says(d2l):
+    shape, h100 = d2l.SHAPES["Llama 3 8B"], d2l.card_data("H100")
+
+    def step_time(new, cached):
+        nbytes = 2 * shape.active + d2l.cache_bytes(shape, new + cached)
+        flops = 2 * shape.active * new
+        return max(
+            nbytes / (1e9 * h100["bandwidth"]), flops / (1e12 * h100["tensor16"])
+        )
+
+    rng = np.random.default_rng(0)
+    rng.exponential(1 / 16, 480)  # the arrivals of the section
+    prompts, lengths = rng.geometric(1 / 1024, 480), rng.geometric(1 / 256, 480)
+    requests = [d2l.Request(0, int(prompts[i]), int(lengths[i])) for i in range(480)]
+    times = {
+        budget: max(
+            own[-1]
+            for own in d2l.serve(requests, 256, step_time=step_time, budget=budget)
+        )
+        for budget in (math.inf, 512, 256)
+    }
+    gains = [times[math.inf] / times[budget] for budget in (512, 256)]
+    assert [f"{gain:.2f}" for gain in gains] == ["1.10", "0.90"]
+    text = " ".join((CHAPTER / "inference.md").read_text("utf-8").split())
+    assert "`serve` generates 1.10 times as many" in text
+    assert "it generates only 0.90 times as many" in text

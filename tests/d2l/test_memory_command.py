@@ -141,7 +141,9 @@ def test_a_shape_of_ones_own(memory):
     for number in "7.62e9", "7.62B":
         own = memory("own", "--generate", "64", "--shape", f"28,4,128,{number}")
         known = memory("Qwen2.5 7B", "--generate", "64")
-        assert own == f"{known}{ALL_TOKENS}\n"
+        # The numbers of a shape do not suffice for times.
+        sizes = re.sub(r"\nmilliseconds.*?\n\n", "", known, flags=re.DOTALL)
+        assert "milliseconds" in known and own == f"{sizes}{ALL_TOKENS}\n"
 
 
 ALL_TOKENS = (
@@ -364,7 +366,7 @@ def test_mistakes_of_batch(library, model, batch, message, capsys):
     "model, arguments, message",
     [
         ("Falcon", "--generate 8", "write 'Llama 3 8B', 'Llama 3 70B', "),
-        ("Llama 3.1 8B", "--generate 8", "write 'Llama 3 8B' or 'Llama 3 70B', or"),
+        ("Llama 9 8B", "--generate 8", "write 'Llama 3 8B' or 'Llama 3.1 8B' or"),
         ("Llama 3 8B", "--generate 0", "--generate: '0' is not a positive integer"),
         (
             "Llama 3 8B",
@@ -443,7 +445,8 @@ def examples():
     lines = memory_command.__doc__.splitlines()
     commands = [line for line in lines if line.startswith(f"{memory_command.COMMAND} ")]
     given = [shlex.split(line)[4:] for line in commands]
-    return [each for each in given if not each[0].startswith(("MODULE", "my_models"))]
+    unknown = "MODULE", "my_models", "path/"
+    return [each for each in given if not each[0].startswith(unknown)]
 
 
 def test_the_examples_of_the_help_work(fw, memory):

@@ -1,6 +1,8 @@
 """The section's test of speculative decoding finds mistakes planted in its loop."""
 
+import pydoc_data.topics
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +55,28 @@ def statistics(loop: str, test: str) -> list[float]:
     exec(loop, space)
     exec(test, space)
     return [float(n) for n in re.findall(r"([\d.]+) for", "\n".join(printed))]
+
+
+@pytest.mark.shared
+def test_the_acceptance_in_a_text_of_the_large_model_is_that_of_the_section():
+    text = (ROOT / "chapter_gpus/inference.md").read_text("utf-8")
+    code = re.findall(r"^```\{\.python .*?\}\n%%tab all\n(.*?)^```$", text, re.M | re.S)
+    (tables,) = (cell for cell in code if "def table(" in cell)
+    space: dict[str, Any] = {"onp": np, "pydoc_data": pydoc_data, "Counter": Counter}
+    space["print"] = lambda line: None
+    exec(tables, space)
+    large, draft = space["large"], space["draft"]
+    sums = np.cumsum(large, -1)
+    rng, letters = np.random.default_rng(0), [*space["held_out"][:3]]
+    for _ in range(100_000):
+        total = sums[tuple(letters[-3:])]
+        letters.append(min(39, int(np.searchsorted(total, rng.random() * total[-1]))))
+    a, b, c = (np.array(letters[i : len(letters) - 2 + i]) for i in range(3))
+    alpha = np.minimum(large[a, b, c], draft[b, c]).sum(-1).mean()
+    assert alpha == pytest.approx(0.68, abs=0.005)
+    expected = [(1 - 0.678 ** (k + 1)) / (1 - 0.678) for k in (1, 2, 4)]
+    words = "{:.2f}, {:.2f} and {:.2f} characters".format(*expected)
+    assert words in " ".join(text.split())
 
 
 @pytest.mark.shared

@@ -86,6 +86,7 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel: Path):
     names_of_audit = (
         "arguments audit audit_command bounds expectations language_models needs"
         " predictions published recorded_steps serving training_plans"
+        " configurations generation model_layers"
     )
     audit = names_of_audit.split()
     command = ("memory_command", "step_memory", "wrappers")
@@ -95,7 +96,8 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel: Path):
     )
     data = [f"{name}.csv" for name in tables.split()]
     assert names == {
-        *(f"d2l/{name}" for name in (*modules, *others, *data, "figures.json")),
+        *(f"d2l/{name}" for name in (*modules, *others, *data)),
+        *("d2l/figures.json", "d2l/models.json"),
         *(f"d2l/{name}.py" for name in (*shared, *audit, *command)),
     }
 
