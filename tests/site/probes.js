@@ -107,7 +107,9 @@ function mark(part) {
     return !inPanel && (!set || set.dataset.choices.split(" ").length === offered);
   };
   window.marked = every("article > section *").find(
-    (element) => element.checkVisibility() && stays(element) && topOf(element) >= 48,
+    // The parts of a drawing are drawn anew.
+    (element) =>
+      !element.ownerSVGElement && element.checkVisibility() && stays(element) && topOf(element) >= 48,
   );
   return topOf(window.marked);
 }
