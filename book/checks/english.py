@@ -41,8 +41,16 @@ def problems(book: Book) -> Iterator[str]:
                 where = section.at(block.line_at(found.start()))
                 remedy = REMEDIES[found[0].lower()]
                 yield f"{where}: '{found[0]}' is a word to avoid; {remedy}"
+
+
+def on_screen(book: Book) -> Iterator[str]:
+    """Yield a line for each text in print with words that need a screen."""
+    for section in book.sections:
+        for block in section.blocks:
+            if isinstance(block, Cell | Contents | References):
+                continue
             tokens = walk([*caption(block, "print"), *body(block, "print")])
             printed = "".join(t.content for t in tokens if t.type == "text")
-            if on_screen := SCREEN.search(printed):
+            if found := SCREEN.search(printed):
                 where, told = section.at(block.line), "is not on paper; mark it {.web}"
-                yield f"{where}: '{on_screen[0]}' {told}"
+                yield f"{where}: '{found[0]}' {told}"

@@ -36,6 +36,7 @@ FOR_AUTHORS: tuple[Rule, ...] = (
     cells.problems,
     tables.problems,
     english.problems,
+    english.on_screen,
     glossary.problems,
     talks.problems,
     contents.problems,
