@@ -121,7 +121,7 @@ REMOTES = {
     "https://gitlab.com/someone/made-up.git": "",  # which no service opens
     "https://github.com.example.org/someone/made-up": "",
     "https://example.org/github.com/someone/made-up": "",
-    "/home/someone/github.com/someone/made-up": "",
+    "/srv/github.com/someone/made-up": "",
     "file:///someone/made-up": "",
 }
 
