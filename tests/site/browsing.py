@@ -239,6 +239,9 @@ def resize(page: Page, width: int) -> None:
 
 
 STORED = "JSON.stringify(Object.entries(localStorage).sort())"
+# A page may store more by itself, a bit later.
+SEES = """(stored) => JSON.parse(stored).every(
+  ([key, value]) => localStorage.getItem(key) === value)"""
 STORE = """(stored) => {
   for (const [key, value] of JSON.parse(stored)) localStorage.setItem(key, value);
 }"""
@@ -283,7 +286,7 @@ def reload(page: Page) -> None:
 
 def _reload_until(page: Page, stored: str) -> bool:
     for _ in range(8):
-        if page.evaluate(STORED) == stored:
+        if page.evaluate(SEES, stored):
             return True
         page.wait_for_timeout(250)
         page.reload()

@@ -13,6 +13,7 @@ from browsing import (
     choose,
     chosen,
     probe,
+    reach_everything,
     reload,
     resize,
     turn,
@@ -358,6 +359,7 @@ def test_nothing_jumps_when_a_comparison_begins_or_ends(
 def test_nothing_jumps_under_the_choice_of_a_second_framework(open_http_page: Visitor):
     page = open_http_page("chapter_gpus/memory.html")
     for value in (OTHER, "none"):
+        reach_everything(page)  # what comes late moves by itself
         before = probe(page, "mark", 0.6)
         # Playwright's own click would scroll the page to show the sticky bar.
         page.locator("#compare-button").evaluate("button => button.click()")
