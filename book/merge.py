@@ -75,7 +75,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What readers predict of the outputs of a cell before they see them.
+    """A question about the outputs of a cell, asked before they are shown.
 
     `question` asks for it. `cited` is a published measurement, empty if there is none.
     """

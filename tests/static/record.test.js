@@ -70,7 +70,7 @@ for (const [entry, words] of [
   [{ kind: "choice", verdict: "not so: an error" }, "You chose another answer"],
   [{ kind: "count", verdict: "too large" }, "You missed this one"],
 ])
-  test(`"${entry.verdict}" is told as "${words}"`, () => {
+  test(`the verdict "${entry.verdict}" reads "${words}"`, () => {
     assert.equal(miss(entry), words);
   });
 
