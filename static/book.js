@@ -555,7 +555,8 @@
     if (event.ctrlKey || event.altKey || event.metaKey) return;
     if (isSearching || !keysAreOn()) return;
     const takesKeys = "input:not([type=radio]), select, textarea, dialog, [role=menu]";
-    if (event.target.closest(takesKeys)) return;
+    // What a closing dialog held has the focus until the next frame.
+    if (event.target.closest(takesKeys)?.checkVisibility()) return;
     const tab = all("#frameworks input")[event.key - 1];
     const action = tab ? () => choose("tab", tab.value) : keys[event.key];
     if (!action) return;

@@ -181,6 +181,24 @@ def test_single_keys_can_be_turned_off_for_good(open_http_page: Visitor):
     assert page.locator("#shortcuts").is_visible()
 
 
+# What opened the list is gone by then, and the next frame moves the focus out of it.
+CLOSE_AND_PRESS = """(dialog) => {
+  dialog.close();
+  const { activeElement } = document;
+  activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "?", bubbles: true }));
+  return dialog.contains(activeElement);
+}"""
+
+
+def test_a_key_counts_in_the_frame_in_which_a_dialog_closes(open_http_page: Visitor):
+    page = open_http_page(SECTION)
+    page.click("#settings-button")
+    page.click("#shortcuts-button")
+    page.focus("#shortcuts-on")
+    assert page.locator("#shortcuts").evaluate(CLOSE_AND_PRESS)
+    assert page.locator("#shortcuts").is_visible()
+
+
 def test_keys_choose_frameworks_colours_and_pages(open_http_page: Visitor):
     page = open_http_page(SECTION)
     for number, tab in reversed(list(enumerate(TABS, start=1))):
