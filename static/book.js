@@ -453,7 +453,7 @@
   }
 
   // Two frameworks are compared by a script of its own, from the first time on.
-  const compare = () => load("compare.js");
+  const compare = () => Promise.all(["compare.css", "compare.js"].map(load));
 
   let isSearching = false; // keys typed before the dialog opens are not shortcuts
 

@@ -86,7 +86,7 @@ def test_a_page_is_light(open_http_page: Visitor, path: str, viewport: dict[str,
     assert weight(fonts) <= 66  # for all pages: a browser keeps them
     others = [a for a in at_once if a not in fonts]
     assert len(others) <= 7, [a.url for a in others]
-    assert weight(others) <= 67
+    assert weight(others) <= 66
     reach_everything(page)
     assert weight([a for a in answers if a not in at_once]) <= 150
 
