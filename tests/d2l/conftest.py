@@ -8,7 +8,7 @@ second, virtual device of the framework takes its place.
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -113,6 +113,18 @@ def fake_gpu(fw: Framework, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A device that the library takes for the only GPU, and can compute on."""
     fw.pretend(monkeypatch, fw.second)
     return fw.second
+
+
+@pytest.fixture
+def memory(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Return what `python -m d2l memory` prints, with the arguments of a test."""
+    from d2l import __main__ as command
+
+    def run(*arguments: str) -> str:
+        assert command.main(["memory", *arguments]) == 0
+        return capsys.readouterr().out
+
+    return run
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 import pytest
+from printed_memory import rows
 
-from d2l import __main__ as command
 from d2l import (
     configurations,
     expectations,
@@ -180,20 +180,6 @@ def test_the_fewest_gpus_are_the_first_power_of_two_that_fits():
 
 
 # The command
-
-
-@pytest.fixture
-def memory(capsys):
-    def run(*arguments):
-        assert command.main(["memory", *arguments]) == 0
-        return capsys.readouterr().out
-
-    return run
-
-
-def rows(text):
-    pairs = re.findall(r"^(\w+) +([\d.,]+) MiB", text, re.M)
-    return {role: float(number.replace(",", "")) for role, number in pairs}
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+from printed_memory import rows
 
 from d2l import __main__ as command
 from d2l import audit, memory_command, step_memory, tables, wrappers
@@ -21,22 +22,6 @@ CARDS = "T4, L4, RTX 4090, RTX 5090, A100 40 GB, H100, A100, H200, B200, B300"
 @pytest.fixture
 def library(fw):
     return fw.d2l.__name__
-
-
-@pytest.fixture
-def memory(capsys):
-    """Return what `python -m d2l memory` prints, with the arguments of a test."""
-
-    def run(*arguments):
-        assert command.main(["memory", *arguments]) == 0
-        return capsys.readouterr().out
-
-    return run
-
-
-def rows(text):
-    pairs = re.findall(r"^(\w+) +([\d.,]+) MiB", text, re.MULTILINE)
-    return {role: float(number.replace(",", "")) for role, number in pairs}
 
 
 def test_the_table(library, memory):
