@@ -64,13 +64,15 @@ class Asked:
     """A number that readers predict, or one of `choices`, which have no unit.
 
     In `answers`, the name of each number to compare, such as "Arithmetic", precedes its
-    text. The label is empty if a question asks for one number only.
+    text. The label is empty if a question asks for one number only. If `is_order`,
+    readers put the choices in order.
     """
 
     label: str
     unit: str
     answers: tuple[tuple[str, str], ...]
     choices: tuple[str, ...] = ()
+    is_order: bool = False
 
 
 @dataclass(frozen=True)
@@ -264,6 +266,8 @@ def _prediction(
         )
         for i, label in enumerate(labels)
     ]
+    if predictions.asks_for_order(cell):
+        fields = [replace(field, is_order=True) for field in fields]
     return Prediction(question, tuple(fields), cited) if fields[0].answers else None
 
 

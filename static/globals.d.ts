@@ -21,6 +21,7 @@ declare const bookGuess: {
   read(text: string, unit: string, question?: string): { value?: Answer; words?: string; problem?: string };
   verdict(value: Answer, arithmetic: Answer, output: Answer, name?: string, varies?: boolean): string;
   readFor(row: HTMLElement, asked: HTMLElement, text?: string): { value?: Answer; words?: string; problem?: string };
+  textsOf(form: HTMLFormElement): string[];
   compare(asked: HTMLElement, rows: HTMLElement[], texts: string[]): Compared[];
   enter(compared: Compared): void;
 };

@@ -38,6 +38,7 @@
     /^([-+]?)(\d(?:[\d.,'’ ]*\d)?[.,]?|[.,]\d+)(?:\s*(?:e|[x×·*] ?10\^?)([-+]?\d+))? ?(.*)$/i;
   const WHOLE = /^\d*$|^\d{1,3}([.,'’ ])\d{3}(?:\1\d{3})*$/;
   const RIGHT = 1.05; // the factor below which two numbers agree
+  const THEN = " → "; // between choices in order, as in book/facts/predictions.py
   const CLOSE = 1.25; // and, if the output depends on the machine, nearly agree
 
   // Returns the value of digits with a decimal point or comma and thousands separators. A
@@ -95,9 +96,15 @@
 
   // Returns a prediction, the arithmetic and the output compared in words. `name` is that
   // of the output, which may vary from machine to machine. There may be no arithmetic.
-  // A choice is right, or the output shows another one.
+  // A choice is right, or the output shows another one, or another order.
   function verdict(value, arithmetic, output, name = "output", varies = false) {
-    if (typeof output === "string") return value === output ? "right" : `not so: ${output}`;
+    if (typeof output === "string") {
+      if (value === output) return "right";
+      const items = output.split(THEN);
+      if (items.length === 1) return "not so";
+      const right = value.split(THEN).filter((item, i) => item === items[i]).length;
+      return `${right} of ${items.length} in place`;
+    }
     const isSmall = value < output;
     if (!value || !output) {
       if (value === output) return "right";
@@ -115,10 +122,39 @@
   // Returns the value and the words of a text in the unit that a row of answers has, or those
   // of a choice, which are the same. `asked` is the element with the question and its fields.
   function readFor(row, asked, text = "") {
-    const choices = [...asked.querySelectorAll("[type=radio]")].map((radio) => radio.value);
-    if (!choices.length) return read(text, row.dataset.unit, asked.dataset.question);
-    if (choices.includes(text)) return { value: text, words: text };
-    return { problem: "Choose an answer, or show the output." };
+    const choices = valuesOf(asked, "[type=radio]");
+    const items = valuesOf(asked, "[type=checkbox]");
+    const found = { value: text, words: text };
+    if (choices.length)
+      return choices.includes(text) ? found : { problem: "Choose an answer, or show the output." };
+    if (!items.length) return read(text, row.dataset.unit, asked.dataset.question);
+    const isWhole = items.sort().join() === text.split(THEN).sort().join();
+    return isWhole ? found : { problem: "Choose all, one after the other, or show the output." };
+  }
+
+  const valuesOf = (asked, fields) =>
+    [...asked.querySelectorAll(fields)].map((field) => field.value);
+
+  // Returns the texts of a form, one a row: what the reader has typed or chosen. Choices that
+  // the reader puts in order are one text.
+  function textsOf(form) {
+    const order = chosenIn(form).map((box) => box.value);
+    const texts = valuesOf(form, "[type=text], [type=radio]:checked");
+    return (order.length ? [order.join(THEN)] : texts).map((text) => text.trim());
+  }
+
+  // Returns the chosen boxes of a form in the order in which the reader has chosen them.
+  const chosenIn = (form) =>
+    [...form.querySelectorAll("[type=checkbox]:checked")].sort(
+      (a, b) => a.parentElement.dataset.place - b.parentElement.dataset.place,
+    );
+
+  // Numbers the boxes after one has been chosen, as the last, or given back.
+  function number({ target }) {
+    if (!target.matches(".guess [type=checkbox]")) return;
+    target.parentElement.dataset.place = "99";
+    for (const [i, box] of chosenIn(target.form).entries())
+      box.parentElement.dataset.place = String(i + 1);
   }
 
   // Returns what rows of answers compare with the reader's texts, one a row. A published
@@ -154,7 +190,9 @@
     shown.append(said);
   }
 
-  const guess = { KINDS, read, verdict, readFor, compare, enter };
-  if (typeof module === "undefined") Object.assign(window, { bookGuess: guess });
-  else module.exports = guess;
+  const guess = { KINDS, read, verdict, readFor, textsOf, compare, enter };
+  if (typeof module === "undefined") {
+    Object.assign(window, { bookGuess: guess });
+    document.addEventListener("input", number, true); // before the form hears of it
+  } else module.exports = guess;
 })();

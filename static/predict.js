@@ -111,9 +111,13 @@
     else field.removeAttribute("aria-invalid");
   }
 
-  // While the reader types, only conversions are worth saying.
+  // While the reader types, only conversions are worth saying, and the order so far.
   function preview({ target }) {
     const prediction = target.closest(".prediction");
+    if (target.type === "checkbox") {
+      say(target, bookGuess.textsOf(target.form).join());
+      return;
+    }
     const place = all("[type=text]", prediction).indexOf(target);
     const { words = "" } = place < 0 ? {} : readFor(rowsOf(prediction)[place], target.value);
     say(target, words.includes("=") ? words : "");
@@ -122,7 +126,7 @@
   function answer(event) {
     event.preventDefault();
     const prediction = event.target.parentElement;
-    const texts = all("[type=text], :checked", event.target).map(({ value }) => value.trim());
+    const texts = bookGuess.textsOf(event.target);
     const problems = rowsOf(prediction).map((row, i) => readFor(row, texts[i]).problem);
     const wrong = problems.findIndex(Boolean);
     if (wrong >= 0) {

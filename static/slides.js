@@ -50,7 +50,7 @@ const ask = (/** @type {HTMLFormElement} */ form) => {
   const rows = /** @type {HTMLElement[]} */ ([...slide.nextElementSibling.querySelectorAll("dl")]);
   const fields = /** @type {HTMLInputElement[]} */ ([...form.querySelectorAll("input")]);
   const compare = () => {
-    const texts = fields.filter((f) => f.type === "text" || f.checked).map((f) => f.value.trim());
+    const texts = bookGuess.textsOf(form);
     bookGuess.compare(slide, rows, texts).forEach(bookGuess.enter);
     fit(/** @type {HTMLElement} */ (slide.nextElementSibling));
     return texts.some(Boolean) ? rows.map((row, i) => bookGuess.readFor(row, slide, texts[i])) : [];

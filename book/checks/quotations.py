@@ -27,8 +27,11 @@ from book.facts.marked_numbers import (
 )
 from book.facts.predictions import (
     EQUATION,
+    ORDERS,
+    asks_for_order,
     number_at,
     numbers_in_text,
+    ordered_choices,
     parts,
     result,
     right_choices,
@@ -170,8 +173,9 @@ def _mistakes_in_choices(cell: Cell) -> Iterator[str]:
         for place in places:
             if "answer" in cell.attributes and "?" in place:
                 yield f"'{place}' has a ?; write no ?, or add right=smallest"
-    elif right not in {"smallest", "largest"}:
-        yield f"'{right}' is not valid; write right=smallest or right=largest"
+    elif right not in {"smallest", "largest", *ORDERS}:
+        forms = "smallest, largest, ascending or descending"
+        yield f"'{right}' is not valid; write right={forms}"
     else:
         yield from _without_number(places)
 
@@ -346,12 +350,15 @@ def _wrong_answers(
 
 
 def _problems_with_answer(blocks: list[Block], cell: Cell, text: str) -> Iterator[str]:
-    if choices := parts(cell, "choices"):
+    if asks_for_order(cell):
+        if not ordered_choices(cell, text):
+            yield "correct answer: no output has a different number for each choice"
+    elif choices := parts(cell, "choices"):
         right = [f"'{choices[i]}'" for i in right_choices(cell, text)]
         if len(right) != 1:
             found = " and ".join(right) or "none"
             yield f"correct answer: of the choices, {found} would be right"
-    for name in () if choices else ("answer", "arithmetic"):
+    for name in () if parts(cell, "choices") else ("answer", "arithmetic"):
         for place in parts(cell, name):
             if number_at(place, text) is None:
                 yield f"correct {name}: no output has the number of '{place}'"

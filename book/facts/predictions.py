@@ -13,7 +13,8 @@ Bars separate several numbers, which `fields` names: `fields="n = 8 | n = 16"`,
 `answer="n = 8: ? ms | n = 16: ? ms"`. Readers of `choices="yes | no"` choose instead.
 Right is the choice whose part of `answer` is in the output, or which is there itself if
 there is no `answer`. `right="smallest"` or `right="largest"` compares the numbers of
-the parts.
+the parts. With `right="ascending"` or `right="descending"`, readers put all choices in
+the order of these numbers.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ PATTERNS = {"..": ".*?", "?": r"(?P<number>\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?)"}
 HOW_MANY = re.compile(r"\bhow many (\S+)", re.IGNORECASE)
 # The equation of a marked number, such as $2 + 17 = 19$ MiB.
 EQUATION = re.compile(r"\$(?P<left>[^$]+)=(?P<right>[^$=]+)\$")
+ORDERS = ("ascending", "descending")
+THEN = " → "  # between choices in order; the pages' scripts write the same
 NO_PARAGRAPH = re.compile(r"```|[*>-] |\d+\. ")  # a listing, a list or a quotation
 
 
@@ -125,8 +128,8 @@ def result(span: Span) -> Quantity | None:
 class Answer:
     """The number that a cell printed, and the one that it or the text predicts.
 
-    `text` is that of the number. If readers choose, it is the right choice, and there
-    are no numbers.
+    `text` is that of the number. If readers choose, it is the right choice, or all of
+    them in order, and there are no numbers.
     """
 
     text: str
@@ -140,6 +143,9 @@ def answers(blocks: list[Block], cell: Cell, text: str) -> list[Answer]:
     It is empty if the text lacks any. `blocks` are those of the cell's tab.
     """
     if choices := parts(cell, "choices"):
+        if asks_for_order(cell):
+            order = ordered_choices(cell, text)
+            return [Answer(THEN.join(order))] if order else []
         right = right_choices(cell, text)
         return [Answer(choices[right[0]])] if len(right) == 1 else []
     found = [number_at(place, text) for place in parts(cell, "answer")]
@@ -160,9 +166,33 @@ def right_choices(cell: Cell, text: str) -> list[int]:
     places = parts(cell, "answer") or parts(cell, "choices")
     if "right" not in cell.attributes:
         return [i for i, place in enumerate(places) if place and find(place, text)]
-    numbers = [number_at(place, text) for place in places]
-    values = [number.base_value for number in numbers if number]
-    if len(values) < len(places):
+    values = _values(places, text)
+    if not values:
         return []
     extreme = min(values) if cell.attributes["right"] == "smallest" else max(values)
     return [i for i, value in enumerate(values) if value == extreme]
+
+
+def asks_for_order(cell: Cell) -> bool:
+    """Return True if readers put all choices of a cell in order."""
+    return cell.attributes.get("right") in ORDERS
+
+
+def ordered_choices(cell: Cell, text: str) -> list[str]:
+    """Return the choices in the order of the numbers that a cell printed.
+
+    It is empty if the text lacks a number, or if two are equal.
+    """
+    values = _values(parts(cell, "answer"), text)
+    if not values or len(set(values)) < len(values):
+        return []
+    is_descending = cell.attributes["right"] == "descending"
+    pairs = zip(values, parts(cell, "choices"), strict=True)
+    return [choice for _, choice in sorted(pairs, reverse=is_descending)]
+
+
+def _values(places: list[str], text: str) -> list[float]:
+    """Return the numbers of a text in its places; empty if it lacks one."""
+    numbers = [number_at(place, text) for place in places]
+    values = [number.base_value for number in numbers if number]
+    return values if len(values) == len(places) else []

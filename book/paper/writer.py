@@ -324,6 +324,8 @@ class Writer:
     def _field(self, field: Asked, question: str) -> str:
         """Return a blank with its name and its unit, or the choices, as an item."""
         if field.choices:
+            if field.is_order:
+                return "".join(f"blank([{escape(c)}], []), " for c in field.choices)
             return "".join(f"[□ {escape(choice)}], " for choice in field.choices)
         unit = "" if unit_asked(question) else field.unit
         return f"blank([{escape(field.label)}], [{escape(unit)}]), "

@@ -185,7 +185,8 @@ def test_single_keys_can_be_turned_off_for_good(open_http_page: Visitor):
 CLOSE_AND_PRESS = """(dialog) => {
   dialog.close();
   const { activeElement } = document;
-  activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "?", bubbles: true }));
+  const pressed = new KeyboardEvent("keydown", { key: "?", bubbles: true });
+  activeElement.dispatchEvent(pressed);
   return dialog.contains(activeElement);
 }"""
 

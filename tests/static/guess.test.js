@@ -118,5 +118,12 @@ for (const [numbers, words] of [
 
 test("a choice is right or not", () => {
   assert.equal(verdict("a copy", undefined, "a copy"), "right");
-  assert.equal(verdict("a copy", undefined, "an error"), "not so: an error");
+  assert.equal(verdict("a copy", undefined, "an error"), "not so");
+});
+
+test("items are in place or not", () => {
+  const inOrder = (text) => verdict(text, undefined, "a → b → c");
+  assert.equal(inOrder("a → b → c"), "right");
+  assert.equal(inOrder("a → c → b"), "1 of 3 in place");
+  assert.equal(inOrder("b → c → a"), "0 of 3 in place");
 });

@@ -67,7 +67,7 @@ test("results are counted by name", () => {
 
 for (const [entry, words] of [
   [{ kind: "time", verdict: "too small by a factor of 4" }, "You were off by a factor of 4"],
-  [{ kind: "choice", verdict: "not so: an error" }, "You chose another answer"],
+  [{ kind: "choice", verdict: "not so" }, "You chose another answer"],
   [{ kind: "count", verdict: "too large" }, "You missed this one"],
 ])
   test(`the verdict "${entry.verdict}" reads "${words}"`, () => {

@@ -125,11 +125,27 @@ def test_a_cell_without_one_of_its_answers_has_none(asking):
         ('choices="a | b" answer="predicted ? s | measured ? s" right=largest', ["b"]),
         ('choices="a | b" answer="predicted ? s | measured ? s" right=smallest', ["a"]),
         ('choices="a | b" answer="predicted .. 0.84 | 0.85"', ["a"]),
+        (
+            'choices="a | b" answer="measured ? s | predicted ? s" right=ascending',
+            ["b → a"],
+        ),
+        (
+            'choices="a | b" answer="predicted ? s | measured ? s" right=descending',
+            ["b → a"],
+        ),
     ],
 )
 def test_the_output_says_which_choice_is_right(asking, settings: str, right: list[str]):
     book = asking(CELL.format(settings), PRINTED)
     assert problems(book) == [] and texts(book) == right
+
+
+@pytest.mark.parametrize("place", ["lost ? s", "predicted ? s"])
+def test_an_order_needs_a_different_number_for_each_choice(asking, place: str):
+    settings = f'choices="a | b" answer="predicted ? s | {place}" right=ascending'
+    book = asking(CELL.format(settings), PRINTED)
+    assert texts(book) == []
+    assert "no output has a different number for each choice" in problems(book)[0]
 
 
 @pytest.mark.parametrize(

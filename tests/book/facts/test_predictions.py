@@ -161,7 +161,7 @@ QUESTION = 'no question for readers; write question="How many ms for n = 8?"'
         ),
         (
             PREDICTING.format(f'{ASKED}choices="a | b" answer="? | ?" right=best'),
-            *(3, "'best' is not valid; write right=smallest or right=largest"),
+            *(3, "'best' is not valid; write right=smallest, largest, ascending"),
         ),
         (
             PREDICTING.format(f'{ASKED}choices="a | b" arithmetic="?"'),
