@@ -8,7 +8,9 @@ begins otherwise, or if there are loops below its definitions, all code is folde
 """
 
 import ast
+import html
 import itertools
+import re
 
 from book.library.marks import saved_statements
 from book.render.code import without_marks
@@ -17,6 +19,7 @@ from book.text.blocks import Cell
 IMPORTS = (ast.Import, ast.ImportFrom)
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
 ADD_TO_CLASS = "d2l.add_to_class"
+CODE = re.compile(r"`([^`]+)`")
 SHORT = 2  # lines of saved code that are not worth a fold
 
 
@@ -55,9 +58,10 @@ def _end_of_start(statements: list[ast.stmt]) -> int:
 
 
 def title(code: str) -> str:
-    """Return a line of HTML that says what folded code contains."""
+    """Return a line of HTML that says what folded code contains, and what for."""
     statements = _statements(code)
-    defined = [_name(s) for s in statements if isinstance(s, DEFINITIONS)]
+    definitions = [s for s in statements if isinstance(s, DEFINITIONS)]
+    defined = [_name(s) for s in definitions]
     if statements and isinstance(statements[0], IMPORTS) and not defined:
         return "Imports"
     if statements and _is_plot(statements[-1]):
@@ -69,7 +73,18 @@ def title(code: str) -> str:
         f'<code class="notranslate">{name}</code>' for name in defined or assigned[:2]
     ] or [""]
     names = f"{', '.join(others)} and {last}" if others else last
-    return f"Code of {names}" if names else "Code"
+    purpose = _purpose(definitions[0]) if len(definitions) == 1 else ""
+    return f"Code of {names}{purpose}" if names else "Code"
+
+
+def _purpose(definition: ast.FunctionDef | ast.ClassDef) -> str:
+    """Return a colon and the first line of a docstring as HTML, if there is one."""
+    first, *_ = (ast.get_docstring(definition) or "").partition("\n")
+    if not first:
+        return ""
+    first = first.rstrip(".")
+    text = html.escape(first[0].lower() + first[1:], quote=False)
+    return ": " + CODE.sub(r'<code class="notranslate">\1</code>', text)
 
 
 def _name(definition: ast.FunctionDef | ast.ClassDef) -> str:

@@ -43,6 +43,10 @@ def test_imports_or_definitions_are_folded_or_all_code(
         ("x = 1\nd2l.plot(x)", "Code of the plot"),
         (HELPER, "Code of ``fit``"),
         (
+            'def fit(a, b):\n    """Return `a < b`, or None.\n\n    Slowly."""',
+            "Code of ``fit``: return ``a &lt; b``, or None",
+        ),
+        (
             f"{HELPER}\nclass A:\n    b = 1",
             "Code of ``fit`` and ``A``",
         ),
