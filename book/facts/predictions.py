@@ -34,6 +34,7 @@ HOW_MANY = re.compile(r"\bhow many (\S+)", re.IGNORECASE)
 EQUATION = re.compile(r"\$(?P<left>[^$]+)=(?P<right>[^$=]+)\$")
 ORDERS = ("ascending", "descending")
 THEN = " → "  # between choices in order; the pages' scripts write the same
+NO_UNIT = re.compile(r"FLOPs? per |x \w")  # as in 4 FLOP per byte, 4 x wgmma
 NO_PARAGRAPH = re.compile(r"```|[*>-] |\d+\. ")  # a listing, a list or a quotation
 
 
@@ -58,9 +59,11 @@ def number_at(place: str, output: str) -> Quantity | None:
     if found is None:
         return None
     number = found["number"].rstrip(",")
-    with_unit = next(quantities(output[found.start("number") :]), None)
+    rest = output[found.start("number") :]
+    with_unit = next(quantities(rest), None)
     if with_unit and with_unit.text.startswith(number):
-        return with_unit
+        if not NO_UNIT.match(rest[len(with_unit.text) - len(with_unit.unit) :]):
+            return with_unit
     return next(quantities(number))
 
 

@@ -34,6 +34,19 @@ def test_the_answer_is_a_number_of_the_output(asking):
     assert numbers(asking(PLAIN, PRINTED)) == ("0.84 s", "")
 
 
+@pytest.mark.parametrize(
+    "place, printed, wanted",
+    [
+        ("ridge: ?", "ridge: 35.2 FLOP per byte", "35.2"),
+        ("in all ?", "in all 16 x wgmma", "16"),
+        ("faster: ?", "faster: 16 x", "16 x"),
+        ("in all ?", "in all 4 KiB, 2 per step", "4 KiB"),
+    ],
+)
+def test_a_unit_belongs_to_its_number(asking, place: str, printed: str, wanted: str):
+    assert numbers(asking(CELL.format(f'answer="{place}"'), printed)) == (wanted, "")
+
+
 def test_the_cell_may_print_its_arithmetic(asking):
     settings = 'answer="measured ? s" arithmetic="predicted ? s"'
     assert numbers(asking(CELL.format(settings), PRINTED)) == ("0.84 s", "0.83 s")
