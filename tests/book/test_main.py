@@ -219,7 +219,9 @@ def test_a_build_hears_repeated_signals_once(make_book: Callable[..., Book]):
             build.send_signal(number)
             time.sleep(0.001)
         error = build.communicate(timeout=120)[1]
-        assert error == "interrupted: finished work is kept\n"
+        *progress, last = error.splitlines()  # a slow machine has progress to show
+        assert last == "interrupted: finished work is kept"
+        assert not [line for line in progress if "interrupted" in line]
         assert build.returncode == 130
         shutil.rmtree(book.root / "_build")
 
