@@ -112,9 +112,9 @@
   // face nothing, and those that face what is no counterpart take the width of both.
   function align(set, first, second) {
     const sides = [blocksOf(first), blocksOf(second)];
-    const all = pairs(sides[0], sides[1], likeness).map(([i, j]) => [sides[0][i], sides[1][j]]);
-    for (const pair of all) unite(...pair);
-    const paired = withoutUnequal(all);
+    const matches = pairs(sides[0], sides[1], likeness).map(([i, j]) => [sides[0][i], sides[1][j]]);
+    for (const pair of matches) unite(...pair);
+    const paired = withoutUnequal(matches);
     const done = [0, 0];
     let [row, isLed] = [1, false];
     for (const pair of [...paired, null]) {
@@ -142,19 +142,19 @@
   // Returns the pairs that stand side by side. Code of which one is much longer does not,
   // with what it prints, unless both define the same name; nor do replies at the beginning,
   // since they may be hidden.
-  function withoutUnequal(all) {
+  function withoutUnequal(matches) {
     const apart = new Set();
-    for (const [k, pair] of all.entries()) {
+    for (const [k, pair] of matches.entries()) {
       const [a, b] = pair;
       const isReply = pair.every(({ block }) => block.matches(REPLIES)) && !isShared(pair);
-      const isFirst = all.slice(0, k).every((other) => isShared(other) || apart.has(other));
+      const isFirst = matches.slice(0, k).every((other) => isShared(other) || apart.has(other));
       const isOwn = isTold(a) && isTold(b) && !a.block.matches(".asks") && !isShared(pair);
       const isUnequal = a.kind === "code" && !haveSameName(a, b) && differenceOf(a, b) >= UNEQUAL;
-      if (isUnequal && all[k - 1]?.[0].block.matches(".folded.head")) apart.add(all[k - 1]);
-      if (isUnequal || (isReply && isFirst) || (isOwn && apart.has(all[k - 1]))) apart.add(pair);
+      if (isUnequal && matches[k - 1]?.[0].block.matches(".folded.head")) apart.add(matches[k - 1]);
+      if (isUnequal || (isReply && isFirst) || (isOwn && apart.has(matches[k - 1]))) apart.add(pair);
     }
     for (const pair of apart) for (const item of pair) item.isApart = item.kind === "code";
-    return all.filter((pair) => !apart.has(pair));
+    return matches.filter((pair) => !apart.has(pair));
   }
 
   const differenceOf = (a, b) => Math.abs(heightOf(a) - heightOf(b));
