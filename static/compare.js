@@ -37,19 +37,49 @@
 
   // Rows
 
+  const REPLIES = ".waits, .arithmetic"; // what a reader sees after a prediction
+
   function kindOf(block) {
-    if (block.matches(".tab-label")) return "label";
     if (block.matches(".output, .output-note, .no-output, .tab-set, .prediction")) return "output";
     if (block.matches(".folded")) return "folded";
     return block.matches('[class*="highlight-"]') ? "code" : "text";
   }
 
-  // Returns the likeness of two blocks, which are of the same kind; the one is preferred that
-  // shares more words or asks the same question.
+  // Returns the likeness of two blocks: code that defines the same name is most alike, and
+  // else the one is preferred that shares more words or asks the same question.
   function likeness(a, b) {
-    if (a.kind !== b.kind) return 0;
-    const shared = [...a.words].filter((word) => b.words.has(word)).length;
-    return 1 + shared / Math.max(a.words.size, b.words.size, 1);
+    const isSame = haveSameName(a, b);
+    if (!isSame && (a.kind !== b.kind || !areCounterparts(a, b))) return 0;
+    return (isSame ? 2 : 1) + shareOf(a.words, b.words);
+  }
+
+  const haveSameName = (a, b) => sharedBy(a.defined, b.defined).length > 0;
+
+  const sharedBy = (words, others) => [...words].filter((word) => others.has(word));
+
+  const shareOf = (words, others) =>
+    sharedBy(words, others).length / Math.max(words.size, others.size, 1);
+
+  const LONG = /\p{L}{5,}/gu;
+  const COMMON = /^(?:above|because|before|mxnet|other|pytorch|tensorflow|th.+|wh.+|without)$/;
+  const ENOUGH = 0.15; // of the long words
+
+  const longWordsOf = ({ textContent }) =>
+    new Set(textContent.toLowerCase().match(LONG)?.filter((word) => !COMMON.test(word)));
+
+  // Tells whether two blocks of one kind are about the same thing: two paragraphs are if
+  // they share long words, begin with the same bold ones, or say what the code above did.
+  function areCounterparts(a, b) {
+    const isReply = [a, b].map(({ block }) => block.matches(REPLIES));
+    if (isReply[0] !== isReply[1]) return false;
+    if (![a, b].every(({ block }) => block.matches("p:not(.output-note)"))) return true;
+    const titles = [a, b].map(({ block }) => block.querySelector(":scope > strong:first-child"));
+    if (titles[0] && titles[0].textContent === titles[1]?.textContent) return true;
+    const isBelow = ["code", "folded", "output"].includes(a.above) && a.above === b.above;
+    if (isBelow) return true;
+    const [words, others] = [a, b].map(({ block }) => longWordsOf(block));
+    const size = Math.sqrt(words.size * others.size) || 1;
+    return sharedBy(words, others).length / size >= ENOUGH;
   }
 
   const questionOf = (block) => block.dataset.question;
@@ -59,72 +89,121 @@
     return new Set(text?.match(WORD));
   }
 
-  const blocksOf = (panel) =>
-    [...panel.children].map((block) => {
-      const kind = kindOf(block);
-      return { block, kind, words: wordsOf(block, kind) };
-    });
+  const DEFINED = /^(?:class|def) \w+/gm;
+  const labelOf = (panel) => panel.querySelector(":scope > .tab-label");
 
-  // Gives paired blocks the same row. Between two pairs, blocks fill the rows of each side;
-  // long ones that face nothing take the width of both.
+  function blocksOf(panel) {
+    const blocks = [...panel.children].filter((block) => block !== labelOf(panel));
+    const kinds = blocks.map(kindOf);
+    return blocks.map((block, i) => {
+      const isCode = ["code", "folded"].includes(kinds[i]);
+      return {
+        block,
+        kind: kinds[i],
+        above: kinds[i - 1],
+        words: wordsOf(block, kinds[i]),
+        defined: new Set(isCode ? block.querySelector("pre")?.textContent.match(DEFINED) : []),
+      };
+    });
+  }
+
+  // Gives paired blocks the same row, below the names of both frameworks. Between two
+  // pairs, blocks fill the rows of each side; what comes before the names, long blocks that
+  // face nothing, and those that face what is no counterpart take the width of both.
   function align(set, first, second) {
     const sides = [blocksOf(first), blocksOf(second)];
-    const paired = pairs(sides[0], sides[1], likeness);
-    for (const [i, j] of paired) unite(sides[0][i], sides[1][j]);
+    const matches = pairs(sides[0], sides[1], likeness).map(([i, j]) => [sides[0][i], sides[1][j]]);
+    for (const pair of matches) unite(...pair);
+    const paired = withoutUnequal(matches);
     const done = [0, 0];
-    let row = 1;
-    for (const pair of [...paired, sides.map((side) => side.length)]) {
-      const between = sides.map((side, k) => side.slice(done[k], pair[k]));
-      row = placeBetween(between, row);
-      sides.forEach((side, k) => place(side[pair[k]], row));
-      pair.forEach((end, k) => (done[k] = end + 1));
+    let [row, isLed] = [1, false];
+    for (const pair of [...paired, null]) {
+      const ends = sides.map((side, k) => (pair ? side.indexOf(pair[k]) : side.length));
+      const between = sides.map((side, k) => side.slice(done[k], ends[k]));
+      row = placeBetween(between, row, isLed);
+      if (!pair) break;
+      if (!isLed && !isShared(pair)) {
+        set.classList.toggle("lower", row > 1);
+        pair[0].block.classList.toggle("leads", pair[0].block.matches(".asks"));
+        for (const panel of [first, second]) placeAt(labelOf(panel), row);
+        [row, isLed] = [row + 1, true];
+      }
+      for (const item of pair) place(item, row);
+      ends.forEach((end, k) => (done[k] = end + 1));
       row += 1;
     }
     set.style.setProperty("--rows", row);
-    lowerLabels(set, sides[0], sides[1]);
-    return paired.map(([i, j]) => [sides[0][i], sides[1][j]]);
+    set.classList.toggle("same", !isLed);
+    return paired;
   }
 
-  function place(item, row) {
-    if (item) item.block.style.gridRow = row;
+  const isShared = ([{ block }]) => block.matches(".shared");
+
+  // Returns the pairs that stand side by side. Code of which one is much longer does not,
+  // with what it prints, unless both define the same name; nor do replies at the beginning,
+  // since they may be hidden.
+  function withoutUnequal(matches) {
+    const apart = new Set();
+    for (const [k, pair] of matches.entries()) {
+      const [a, b] = pair;
+      const isReply = pair.every(({ block }) => block.matches(REPLIES)) && !isShared(pair);
+      const isFirst = matches.slice(0, k).every((other) => isShared(other) || apart.has(other));
+      const isOwn = isTold(a) && isTold(b) && !a.block.matches(".asks") && !isShared(pair);
+      const isUnequal = a.kind === "code" && !haveSameName(a, b) && differenceOf(a, b) >= UNEQUAL;
+      if (isUnequal && matches[k - 1]?.[0].block.matches(".folded.head")) apart.add(matches[k - 1]);
+      if (isUnequal || (isReply && isFirst) || (isOwn && apart.has(matches[k - 1]))) apart.add(pair);
+    }
+    for (const pair of apart) for (const item of pair) item.isApart = item.kind === "code";
+    return matches.filter((pair) => !apart.has(pair));
   }
+
+  const differenceOf = (a, b) => Math.abs(heightOf(a) - heightOf(b));
+  const isTold = ({ block, kind }) => kind === "output" || block.matches(REPLIES);
+
+  const placeAt = (block, row) => block && (block.style.gridRow = row);
+  const place = ({ block }, row) => placeAt(block, row);
 
   // Places what is between two pairs on each side. Returns the row below.
-  function placeBetween(between, row) {
-    const heights = between.map((blocks) => blocks.reduce((sum, item) => sum + heightOf(item), 0));
-    const more = heights[0] > heights[1] ? 0 : 1; // the longer side
-    const [long, short] = [between[more], between[1 - more]];
-    short.forEach((item, i) => place(item, row + i));
-    if (heights[more] - heights[1 - more] >= HOLE) return spread(long, row + short.length);
-    long.forEach((item, i) => place(item, row + i));
-    return row + Math.max(long.length, short.length);
+  function placeBetween(between, start, isLed) {
+    let [runs, row] = [between, start];
+    if (isLed) {
+      // What a cell prints stays below it.
+      const ends = runs.map((run) => [...run, null].findIndex((item) => !item || !isTold(item)));
+      const told = runs.map((run, k) => run.slice(0, ends[k]));
+      if (told.every((run) => heightsOf(run) < HOLE)) {
+        row = fill(told, row);
+        runs = runs.map((run, k) => run.slice(ends[k]));
+      }
+    }
+    const facing = runs.filter((run) => run.length);
+    const isShort = facing.length === 1 && heightsOf(facing[0]) < HOLE;
+    if (isLed && isShort) return fill(runs, row);
+    return facing.reduce((next, run) => spread(run, next), row);
   }
 
-  // The labels stand below the text that both frameworks have in common, or nowhere.
-  function lowerLabels(set, first, second) {
-    const [label, ...rest] = first;
-    const shared = rest.findIndex(({ block }) => !block.matches(".shared"));
-    const isWhole = shared < 0 && second.slice(1).every(({ block }) => block.matches(".twin"));
-    set.classList.toggle("same", isWhole && rest.length > 0);
-    const common = rest.slice(0, shared < 0 ? rest.length : shared);
-    const isAbove = common.every(({ block }, i) => block.style.gridRow === String(i + 2));
-    if (!isAbove || label?.kind !== "label" || second[0]?.kind !== "label") return;
-    common.forEach((item, i) => place(item, i + 1));
-    for (const side of [label, second[0]]) place(side, common.length + 1);
+  const heightsOf = (run) => run.reduce((sum, item) => sum + heightOf(item), 0);
+
+  function fill(runs, row) {
+    for (const run of runs) run.forEach((item, i) => place(item, row + i));
+    return row + Math.max(...runs.map((run) => run.length));
   }
 
   // What only one framework has
 
   const HOLE = 160; // px that one column may be longer than the other
-  const LINES = { label: 18, text: 28, code: 17, output: 17 }; // heights in px
+  const UNEQUAL = 260; // px by which one cell may be longer than its counterpart
+  const LINES = { text: 28, code: 19, output: 17 }; // heights in px
+  const QUESTION = 140; // px
   const LINE = 70; // characters
 
   // Returns roughly how high a block is, which the layout need not be known for.
   function heightOf({ block, kind }) {
     if (block.querySelector("img, svg") || block.matches("[data-explorable]")) return HOLE;
     if (kind === "folded") return LINES.text; // most are closed
-    const { textContent } = block;
+    const isAsked = block.matches(".prediction");
+    const { textContent } = (isAsked && block.querySelector(".output pre")) || block;
     const lines = textContent.trim().split("\n").length;
+    if (isAsked) return Math.max(QUESTION, LINES.output * lines);
     return LINES[kind] * (kind === "text" ? Math.ceil(textContent.length / LINE) : lines);
   }
 
@@ -133,8 +212,9 @@
   function spread(blocks, row) {
     const [{ block }] = blocks;
     const label = document.createElement("p");
+    const name = nameOf(block.parentElement);
     label.className = "only wide";
-    label.textContent = `Only ${nameOf(block.parentElement)}`;
+    label.textContent = blocks.some((item) => item.isApart) ? name : `Only ${name}`;
     label.style.gridRow = row;
     block.before(label);
     blocks.forEach((item, i) => place(item, row + 1 + i));
@@ -158,7 +238,7 @@
       a.block.classList.add("asks");
       b.block.classList.add("asked");
     }
-    const isText = [a, b].every(({ block }) => block.matches("p:not(.output-note, .tab-label)"));
+    const isText = [a, b].every(({ block }) => block.matches("p:not(.output-note)"));
     if (!isText || a.block.className !== b.block.className || b.block.querySelector("[id]")) return;
     const parts = comparedParts(piecesOf(a.block), piecesOf(b.block));
     if (!parts) return;
@@ -229,16 +309,27 @@
     return list.slice(list.findIndex(isWord), list.findLastIndex(isWord) + 1);
   }
 
+  // Folded code whose counterpart is shown is shown, too.
+  const opened = new Set();
+
+  function openBoth(a, b) {
+    for (const { block } of [a, b].filter(({ kind }) => kind === "folded" && a.kind !== b.kind)) {
+      if (!block.open) opened.add(block);
+      block.open = true;
+    }
+  }
+
   function unpair(set) {
-    set.classList.remove("pair", "lone", "same");
+    set.classList.remove("pair", "lone", "same", "lower");
     all(":scope > .tab-panel > .only", set).forEach((label) => label.remove());
     for (const panel of all(":scope > .tab-panel", set)) {
       panel.classList.remove("first", "second");
       for (const block of panel.children) {
         block.style.gridRow = "";
-        block.classList.remove("shared", "wide", "twin", "asks", "asked");
+        block.classList.remove("shared", "wide", "twin", "asks", "asked", "leads");
         if (before.has(block)) block.replaceChildren(...before.get(block));
         before.delete(block);
+        if (opened.delete(block)) block.open = false;
       }
     }
   }
@@ -259,7 +350,9 @@
     if (shown.length === 1) return [];
     first.classList.add("first");
     second.classList.add("second");
-    return align(set, first, second);
+    const paired = align(set, first, second);
+    paired.forEach(([a, b]) => openBoth(a, b));
+    return paired;
   }
 
   // Differences
