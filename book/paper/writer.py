@@ -305,7 +305,9 @@ class Writer:
         if outputs and cell.varies and not self.told:
             self.told = True
             outputs.append(VARIES)
-        code, shown = self._code(cell, bool(outputs)), "".join(outputs)
+        # Below the code of a prediction is no output, which is among the answers.
+        code = self._code(cell, bool(outputs) and not part.prediction)
+        shown = "".join(outputs)
         if asked := part.prediction:
             is_new = asked.question not in self.asked
             self.asked.add(asked.question)
