@@ -61,6 +61,9 @@ END = "#the-index({})\n"
 LISTED = re.compile(r"[*-] +:(?:num)?ref:`")
 # A text of fewer characters belongs to code or a table below, and to a heading above.
 SHORT_TEXT = 120
+# A text of more characters breaks over pages, and keeps its last lines with what it
+# announces by a colon.
+LONG_TEXT = 360
 TEXT_WIDTH = 437  # points, with the margin beside the text
 PICTURE_SCALE = 0.75 * 0.8  # points of a pixel, and the size relative to a screen
 FONT = re.compile(r'font-family="[^"]*"')
@@ -395,12 +398,15 @@ def _leads(above: Block | None, block: Block, below: Block | None) -> bool:
     """Return True for a text that must be on the page of what follows.
 
     It announces that by a colon, or it is short and above code or a table, or below a
-    heading.
+    heading. A table with a label floats away from it, as a figure does.
     """
     if not isinstance(block, Prose):
         return False
-    is_near = isinstance(above, Heading) or isinstance(below, Cell | Table)
-    return introduces(block) or (is_near and len(block.source) < SHORT_TEXT)
+    floats = isinstance(below, Figure | Table) and below.label
+    announces = introduces(block) and not floats and len(block.source) < LONG_TEXT
+    is_above = isinstance(below, Cell | Table) and not floats
+    is_near = isinstance(above, Heading) or is_above
+    return announces or (is_near and len(block.source) < SHORT_TEXT)
 
 
 def _items_of(tokens: Sequence[Token]) -> Iterator[tuple[str, list[Token]]]:
