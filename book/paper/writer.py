@@ -61,9 +61,8 @@ END = "#the-index({})\n"
 LISTED = re.compile(r"[*-] +:(?:num)?ref:`")
 # A text of fewer characters belongs to code or a table below, and to a heading above.
 SHORT_TEXT = 120
-# A text of more characters breaks over pages, and keeps its last lines with what it
-# announces by a colon.
-LONG_TEXT = 360
+# A text of more characters breaks over pages, even if it announces something by a colon.
+LONG_TEXT = 480
 TEXT_WIDTH = 437  # points, with the margin beside the text
 PICTURE_SCALE = 0.75 * 0.8  # points of a pixel, and the size relative to a screen
 FONT = re.compile(r'font-family="[^"]*"')
@@ -159,10 +158,12 @@ class Writer:
     def _answers(self) -> Iterator[str]:
         """Yield what readers of the page predict, at its end."""
         if self.answers:
-            yield "#answers\n"
+            yield "#answers[\n"
         for place, (asked, text) in enumerate(self.answers.items(), start=1):
             kind = "Predict" if asked in self.asked else "Kernel"
             yield f"#answer({string(self._number(place))}, [{kind}])\n{text}"
+        if self.answers:
+            yield "]\n"
 
     def _number(self, place: int) -> str:
         """Return the number of something on a page: that of the page, and a place."""
@@ -173,12 +174,13 @@ class Writer:
 
     def _parts(self, parts: Sequence[Part]) -> str:
         """Return the text of parts in a row."""
-        blocks = [None, *(part.block for part in parts), None]
+        around = [None, *parts, None]
         held = _held(parts)
         out, waits = [], ""
-        for part, above, below in zip(parts, blocks, blocks[2:], strict=False):
+        for part, above, below in zip(parts, around, around[2:], strict=False):
             text = self._part(part)
-            if text and _leads(above, part.block, below):
+            is_held = id(part.block) in held and (not waits or is_open(part.block))
+            if text and (is_held or _leads(above, part.block, below)):
                 text = f"#lead[\n{text}]\n"
             if text:
                 text = f"\n// {self.page.section.at(part.block.line)}\n{text}"
@@ -394,14 +396,18 @@ def _held(parts: Sequence[Part]) -> dict[int, str]:
     return held
 
 
-def _leads(above: Block | None, block: Block, below: Block | None) -> bool:
+def _leads(part_above: Part | None, block: Block, part_below: Part | None) -> bool:
     """Return True for a text that must be on the page of what follows.
 
-    It announces that by a colon, or it is short and above code or a table, or below a
-    heading. A table with a label floats away from it, as a figure does.
+    It announces that by a colon, it asks what readers predict below, or it is short and
+    above code or a table, or below a heading. A table with a label floats away from it,
+    as a figure does.
     """
     if not isinstance(block, Prose):
         return False
+    above, below = (part and part.block for part in (part_above, part_below))
+    if part_below and part_below.prediction and block.source.rstrip().endswith("?"):
+        return True
     floats = isinstance(below, Figure | Table) and below.label
     announces = introduces(block) and not floats and len(block.source) < LONG_TEXT
     is_above = isinstance(below, Cell | Table) and not floats
