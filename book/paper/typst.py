@@ -121,7 +121,11 @@ class Markup:
             text = text.replace(" ", "~")
             if to in self.chapters:
                 text = OF_SECTION.sub(_of_chapter, text)
+            if self.brackets > 0:  # no brackets within brackets
+                text = text.removeprefix("(").removesuffix(")")
+        term = token.meta.get("term", "")
         paged = "" if self.has_pages else ", paged: false"
+        paged += f", term: {string(term)}" if term else ""
         within = ", within: true" if self.brackets > 0 else ""
         return f"#refer({string(to)}{paged}{within})[{text}];"
 

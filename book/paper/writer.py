@@ -61,7 +61,7 @@ END = "#the-index({})\n"
 LISTED = re.compile(r"[*-] +:(?:num)?ref:`")
 # A text of fewer characters belongs to code or a table below, and to a heading above.
 SHORT_TEXT = 120
-# A text of more characters breaks over pages, even if it announces something by a colon.
+# A text of more characters breaks over pages even if it announces what follows.
 LONG_TEXT = 480
 TEXT_WIDTH = 437  # points, with the margin beside the text
 PICTURE_SCALE = 0.75 * 0.8  # points of a pixel, and the size relative to a screen
