@@ -19,6 +19,7 @@ from book.refs.targets import Targets
 from book.render import math
 from book.text.blocks import Block, Cell, Equation, Heading, Prose
 from book.text.book import Book
+from book.text.inline import CITATIONS, roles, text_for
 from book.text.section import Section
 from book.text.tabs import tab_name
 from book.text.tokens import body, caption, equations, plain
@@ -43,8 +44,9 @@ class Edition:
     """
 
     def __init__(self, book: Book, views: Views, cache: Cache):
-        self.book, self.views, self.targets = book, views, Targets(book)
+        self.book, self.views = book, views
         self.pages = list(self._pages(book.sections[0], 0))
+        self.targets = Targets(book, cited=set(self._cited()))
         self.texts: dict[int, tuple[list[Token], list[Token]]] = {}
         self.mentions: defaultdict[str, set[str]] = defaultdict(set)
         found: dict[str, str] = {}
@@ -63,6 +65,16 @@ class Edition:
         yield Page(section, view, parts, depth)
         for below in self.book.below(section):
             yield from self._pages(below, depth + 1)
+
+    def _cited(self) -> Iterator[str]:
+        """Yield the keys of the works that the texts of the pages cite."""
+        blocks = (part.block for page in self.pages for part in page.parts)
+        for block in blocks:
+            text = block.text
+            if isinstance(block, Cell):
+                text = block.attributes.get("question", "")
+            for role in roles(text_for(text, "print")):
+                yield from role.keys if role.name in CITATIONS else ()
 
     def _read(self, block: Block, section: Section, found: dict[str, str]) -> None:
         """Parse the texts of a block; add its equations to `found`, with its place."""

@@ -71,6 +71,8 @@ INTERACTIVE = "#note[Draws an interactive figure on a page and in a notebook.]\n
 NO_OUTPUT = "#note[No output.]\n"
 # What marks a cell whose definitions are in the library, which its number says.
 SAVED = re.compile(r" *#@save *$", re.MULTILINE)
+TIMES = "×"
+RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 WORKS = "#works\n"  # replaced by the list of the works that are cited
 # The levels of headings that the contents list, of a chapter and of pages below one.
 CHAPTER_LEVELS, PAGE_LEVELS = 3, 1
@@ -152,6 +154,8 @@ class Writer:
         self.asked = set()
         title = self.part_titles.get(page.section.name, "")
         part = f"#part[{escape(title)}]\n" if title else ""
+        self.markup.unit = "appendix" if self._is_appendix() else "chapter"
+        self.markup.depth = page.depth
         text = self._parts(page.parts)
         return f"{part}{text}{''.join(self._answers())}"
 
@@ -167,10 +171,7 @@ class Writer:
 
     def _number(self, place: int) -> str:
         """Return the number of something on a page: that of the page, and a place."""
-        section = self.page.section
-        line = section.title.line if section.title else 0
-        number = self.edition.targets.numbers.captions.get((section.name, line), "")
-        return f"{number}.{place}".lstrip(".")
+        return f"{self._number_of_page()}.{place}".lstrip(".")
 
     def _parts(self, parts: Sequence[Part]) -> str:
         """Return the text of parts in a row."""
@@ -240,8 +241,26 @@ class Writer:
         facts += "" if depth else f", level: {level}"
         is_preface = depth == 0 and level == 1
         title = "Preface" if is_preface else self.markup.caption(tokens)
+        if level == 1:
+            title = self._title_of_solutions(title)
         text = f"#head({facts}{self._place(heading)})[{title}]\n\n"
         return text + ("".join(self._origin()) if level == 1 else "")
+
+    def _title_of_solutions(self, title: str) -> str:
+        """Return the title of a page with the number of the page that it solves.
+
+        The exercises of `chapter/one` are solved in `chapter/solutions-one`.
+        """
+        name = self.page.section.name.replace("/solutions-", "/")
+        solved = next(
+            (page for page in self.edition.pages if page.section.name == name), None
+        )
+        if solved is None or name == self.page.section.name or not solved.section.title:
+            return title
+        place = (name, solved.section.title.line)
+        number = self.edition.targets.numbers.captions[place]
+        kind = "Chapter" if number.isdigit() else "Appendix"
+        return title.replace("Solutions:", f"Solutions to {kind} {number}:", 1)
 
     def _origin(self) -> Iterator[str]:
         """Yield what a page requires, and the origin of its outputs."""
@@ -306,6 +325,8 @@ class Writer:
 
     def _cell(self, cell: Cell, part: Part) -> str:
         """Return the code of a cell and its outputs."""
+        if self._is_on_screen(part):
+            return ""
         outputs = [text for run in part.runs for text in self._run(run, cell)]
         if outputs and cell.varies and not self.told:
             self.told = True
@@ -321,19 +342,37 @@ class Writer:
             return "".join([question, *code, "\n"])
         return "".join([*code, shown, "\n"])
 
+    def _is_on_screen(self, part: Part) -> bool:
+        """Return True for a cell that only draws an interactive figure.
+
+        An appendix shows how such a cell is written.
+        """
+        drawn = [output for run in part.runs for output in read(run.outputs)]
+        only = all(isinstance(output, InteractiveFigure) for output in drawn)
+        return bool(drawn) and only and not self._is_appendix()
+
+    def _is_appendix(self) -> bool:
+        return not self._number_of_page()[:1].isdigit()
+
+    def _number_of_page(self) -> str:
+        section = self.page.section
+        line = section.title.line if section.title else 0
+        return self.edition.targets.numbers.captions.get((section.name, line), "")
+
     def _question(self, asked: Prediction) -> str:
         """Return the box of a prediction, which is numbered within its chapter."""
         place = list(self.answers).index(asked.question) + 1
-        number, text = self._number(place), self._line(asked.question)
+        number, text = self._number(place), self._line(typeset(asked.question))
         fields = "".join(self._field(field, asked.question) for field in asked.fields)
         return f"#predict({string(number)}, [{text}], ({fields}))\n"
 
     def _field(self, field: Asked, question: str) -> str:
         """Return a blank with its name and its unit, or the choices, as an item."""
         if field.choices:
-            return "".join(f"[□ {escape(choice)}], " for choice in field.choices)
-        unit = "" if unit_asked(question) else field.unit
-        return f"blank([{escape(field.label)}], [{escape(unit)}]), "
+            choices = map(escape, map(typeset, field.choices))
+            return "".join(f"[□ {choice}], " for choice in choices)
+        unit = "" if unit_asked(question) else re.sub("^x$", TIMES, field.unit)
+        return f"blank([{escape(typeset(field.label))}], [{escape(unit)}]), "
 
     def _code(self, cell: Cell, has_outputs: bool) -> Iterator[str]:
         """Yield the code of a cell, after the entries of what it defines."""
@@ -377,6 +416,12 @@ class Writer:
                 url = bibliography.works[key].fields.get("url", "")
                 link = f" #address({string(url)});" if url else ""
                 yield f"#work({string(f'cite-{key}')})[{self._line(text)}{link}]\n"
+
+
+def typeset(question: str) -> str:
+    """Return a question with signs that are no letters: 2^20 x 3 as 2²⁰ × 3."""
+    question = re.sub(r"(?<=\d) x (?=\d)", f" {TIMES} ", question)
+    return re.sub(r"\^(\d+)", lambda found: found[1].translate(RAISED), question)
 
 
 def _held(parts: Sequence[Part]) -> dict[int, str]:
