@@ -128,8 +128,9 @@ def placed(
         if id_of_term not in names and not re.search(rf"\b(?:{written})", text, re.I):
             start = next(i for i, token in enumerate(tokens) if token is item[0])
             left_out |= {*range(start - 1, start + len(item) + 1)}
-        place = next(token for token in walk(item) if token.type == "reference")
-        place.meta["term"] = names.get(id_of_term, "")
+        for place in (token for token in walk(item) if token.info == "number"):
+            place.meta["term"] = names.get(id_of_term, "")
+            break  # the first one, which names the section of the term
     return [token for i, token in enumerate(tokens) if i not in left_out]
 
 
