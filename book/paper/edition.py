@@ -17,8 +17,9 @@ from book.pages.term_links import Glossary
 from book.paper import terms
 from book.refs.targets import Targets
 from book.render import math
-from book.text.blocks import Block, Equation, Prose
+from book.text.blocks import Block, Cell, Equation, Heading, Prose
 from book.text.book import Book
+from book.text.inline import CITATIONS, roles, text_for
 from book.text.section import Section
 from book.text.tabs import tab_name
 from book.text.tokens import body, caption, equations, plain
@@ -38,12 +39,14 @@ class Edition:
 
     `texts` holds the tokens of a block's caption and of its body under the `id` of the
     block, `math` the Typst of each equation under its TeX, `mentions` the names of the
-    pages that mention a name in code, and `abbreviations` the term of each.
+    pages that mention a name in code, `abbreviations` the term of each, and `terms` the
+    entries of the index for terms of the glossary, under their ids.
     """
 
     def __init__(self, book: Book, views: Views, cache: Cache):
-        self.book, self.views, self.targets = book, views, Targets(book)
+        self.book, self.views = book, views
         self.pages = list(self._pages(book.sections[0], 0))
+        self.targets = Targets(book, cited=set(self._cited()))
         self.texts: dict[int, tuple[list[Token], list[Token]]] = {}
         self.mentions: defaultdict[str, set[str]] = defaultdict(set)
         found: dict[str, str] = {}
@@ -62,6 +65,16 @@ class Edition:
         yield Page(section, view, parts, depth)
         for below in self.book.below(section):
             yield from self._pages(below, depth + 1)
+
+    def _cited(self) -> Iterator[str]:
+        """Yield the keys of the works that the texts of the pages cite."""
+        blocks = (part.block for page in self.pages for part in page.parts)
+        for block in blocks:
+            text = block.text
+            if isinstance(block, Cell):
+                text = block.attributes.get("question", "")
+            for role in roles(text_for(text, "print")):
+                yield from role.keys if role.name in CITATIONS else ()
 
     def _read(self, block: Block, section: Section, found: dict[str, str]) -> None:
         """Parse the texts of a block; add its equations to `found`, with its place."""
@@ -94,16 +107,43 @@ class Edition:
         [tab] = self.book.tabs
         terms.mark_entries(lines, tab, [*titles, *stressed], programs)
         glossary = Glossary(self.book)
-        texts = {
-            next((label for label, _ in page.section.labels), ""): [
-                token for part in page.parts for token in self.texts[id(part.block)][1]
-            ]
-            for page in pages
-            if page.section.name != glossary.page
-        }
-        self.abbreviations = terms.mark_terms(texts, glossary)
-        names = re.split(r",\s*", self.book.setting("pdf", "indexed"))
-        terms.mark_names(texts.values(), filter(None, names))
+        pages = [page for page in pages if page.section.name != glossary.page]
+        names = [*filter(None, re.split(r",\s*", self.book.setting("pdf", "indexed")))]
+        groups = [group for page in pages for group in self._groups(page)]
+        self.abbreviations, self.terms = terms.mark_terms(groups, glossary, names)
+        terms.mark_names(map(self._tokens, pages), names)
+        self._place_terms(glossary)
+
+    def _place_terms(self, glossary: Glossary) -> None:
+        """Lead each entry of the glossary to the page of its term.
+
+        An entry is left out if no text of the edition has its term.
+        """
+        others = [page for page in self.pages if page.section.name != glossary.page]
+        blocks = [part.block for page in others for part in page.parts]
+        tokens = chain(*(chain(*self.texts[id(block)]) for block in blocks))
+        cells = (block.code for block in blocks if isinstance(block, Cell))
+        text = "\n".join([*(plain([token]) for token in tokens), *cells])
+        for page in self.pages:
+            for block in (part.block for part in page.parts):
+                if page.section.name == glossary.page and isinstance(block, Prose):
+                    title, entries = self.texts[id(block)]
+                    kept = terms.placed(entries, glossary, self.terms, text)
+                    self.texts[id(block)] = title, kept
+
+    def _tokens(self, page: Page) -> list[Token]:
+        """Return the tokens of all texts of a page, without captions."""
+        return [t for part in page.parts for t in self.texts[id(part.block)][1]]
+
+    def _groups(self, page: Page) -> list[tuple[str, list[Token]]]:
+        """Return the tokens of each part of a page, behind the label of the page."""
+        label = next((label for label, _ in page.section.labels), "")
+        groups: list[tuple[str, list[Token]]] = [(label, [])]
+        for part in page.parts:
+            if isinstance(part.block, Heading) and part.block.level == 2:
+                groups.append((label, []))
+            groups[-1][1].extend(self.texts[id(part.block)][1])
+        return groups
 
 
 def _empty_view(section: Section, tab: str) -> TabView:

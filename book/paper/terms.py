@@ -1,9 +1,9 @@
 """Chooses the entries of the index of the printed book.
 
-The index lists the terms of the glossary on each page of a section's first mention, the
-terms that the text emphasizes where it explains them, the names of frameworks and
-tools, and the definitions of the library that another section mentions. The page of the
-section that introduces a term is the main one.
+The index lists the terms of the glossary where a part of a section first mentions them,
+the terms that the text emphasizes where it explains them, the names of frameworks and
+tools, and the definitions of the library that another section mentions. The page on
+which a section introduces a term is the main one.
 """
 
 import re
@@ -12,7 +12,7 @@ from itertools import takewhile
 
 from markdown_it.token import Token
 
-from book.pages.term_links import ABBREVIATION, Glossary, forms
+from book.pages.term_links import ABBREVIATION, Glossary, entries, forms, name_entries
 from book.text.tokens import outside_links, plain, walk
 
 # The modules whose names are in the index of each edition, and in that of all.
@@ -26,7 +26,7 @@ SHARED = "d2l|cuda"
 # A name of a module, a variable of the environment, or one of the programs.
 NAME = r"@?((?:{})(?:\.\w+)+|[A-Z][A-Z0-9]*_[A-Z0-9_]+|{})(?![\w-])"
 # Emphasized texts that are no terms: labels of menus, and the starts of items.
-NO_TERM = re.compile(r" > |\.$|^[Tt]he ")
+NO_TERM = re.compile(r" > |\.$|^(?:the|an?|from|of) ", re.IGNORECASE)
 MENTIONED = re.compile(r"(?:d2l\.)?(\w+)")
 
 
@@ -56,52 +56,108 @@ def mark_entries(
 
 
 def mark_terms(
-    pages: Mapping[str, Sequence[Token]], glossary: Glossary
-) -> dict[str, str]:
-    """Add entries for the terms of the glossary that pages mention.
+    parts: Sequence[tuple[str, Sequence[Token]]],
+    glossary: Glossary,
+    proper: Iterable[str] = (),
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Add entries for the terms of the glossary that parts of sections mention.
 
-    The tokens of a page are under the label of its section. Returns the full term of
-    each abbreviation.
+    The tokens of a part are behind the label of its section. `proper` are names, which
+    keep their capitals. Returns the full term of each abbreviation, and the entry in
+    the index of each term that is mentioned, under its id in the glossary.
     """
-    found: list[tuple[Token, str, bool, str]] = []
-    for label, tokens in pages.items():
+    abbreviations, names = {}, {}
+    proper, explained = set(proper), _explanations(parts, glossary)
+    for label, tokens in parts:
         lines = [(token, False) for token in tokens if token.type == "inline"]
         by_token = {id(t): t for line, _ in lines for t in line.children or []}
         for key, links in glossary.mentions(lines, "").items():
-            for match, address in links:
-                term, home = glossary.entries[address.removeprefix("#")]
-                found.append((by_token[key], term, home == label, match[1]))
-    written = {form for *_, form in found}
-    abbreviations = {}
-    for token, term, is_main, _ in found:
-        full, small = forms(term)[:2]
-        name = _uncapitalized(full) if " " in full else full
-        name = small if small in written else name
-        add_entry(token, name, is_main)
-        if short := ABBREVIATION.fullmatch(term):
-            abbreviations[short[2]] = name
-    return abbreviations
+            for _, address in links:
+                id_of_term = address.removeprefix("#")
+                term, home = glossary.entries[id_of_term]
+                names[id_of_term] = name = _name(term, proper)
+                token = by_token[key]
+                if home == label:
+                    # Else a term is explained where its section first mentions it.
+                    main = explained.setdefault(id_of_term, token)
+                    token = main if id(main) in by_token else token
+                add_entry(token, name, token is explained.get(id_of_term))
+                if short := ABBREVIATION.fullmatch(term):
+                    abbreviations[short[2]] = name
+    return abbreviations, names
+
+
+def _explanations(
+    parts: Iterable[tuple[str, Sequence[Token]]], glossary: Glossary
+) -> dict[str, Token]:
+    """Return the emphasis of each term in the section that introduces it, by its id."""
+    found: dict[str, Token] = {}
+    for label, tokens in parts:
+        for children in map(outside_links, tokens):
+            for place, token in enumerate(children):
+                within = takewhile(lambda t: t.type != "em_close", children[place:])
+                words = plain(within) if token.type == "em_open" else ""
+                name = glossary.terms.get(words) or glossary.terms.get(
+                    words.removesuffix("s")
+                )
+                if name and glossary.entries[name][1] == label:
+                    found.setdefault(name, token)
+    return found
+
+
+def _name(term: str, proper: Set[str]) -> str:
+    """Return the entry of a term, in lower case unless it or a word of it is a name."""
+    full, small = forms(term)[:2]
+    if " " in full:
+        return _uncapitalized(full)
+    return small if full[1:].islower() and full not in proper else full
+
+
+def placed(
+    tokens: list[Token], glossary: Glossary, names: Mapping[str, str], text: str
+) -> list[Token]:
+    """Return entries of the glossary without those whose terms are in no `text`.
+
+    References in an entry lead to the term that is under its id in `names`.
+    """
+    name_entries(tokens)
+    left_out: set[int] = set()
+    for id_of_term, item in list(entries(tokens)):
+        term, _ = glossary.entries[id_of_term]
+        written = "|".join(map(re.escape, forms(term)))
+        if id_of_term not in names and not re.search(rf"\b(?:{written})", text, re.I):
+            start = next(i for i, token in enumerate(tokens) if token is item[0])
+            left_out |= {*range(start - 1, start + len(item) + 1)}
+        for place in (token for token in walk(item) if token.info == "number"):
+            place.meta["term"] = names.get(id_of_term, "")
+            break  # the first one, which names the section of the term
+    return [token for i, token in enumerate(tokens) if i not in left_out]
 
 
 def mark_names(pages: Iterable[Sequence[Token]], names: Iterable[str]) -> None:
-    """Add an entry for the first mention of each name on each page."""
+    """Add an entry for the first mention of each name on each page, in any case."""
+    spelled = {name.lower(): name for name in names}
     found = re.compile(
-        rf"(?<![\w-])({'|'.join(map(re.escape, names)) or '(?!)'})(?![\w-])"
+        rf"(?<![\w-])({'|'.join(map(re.escape, spelled)) or '(?!)'})(?![\w-])",
+        re.IGNORECASE,
     )
     for tokens in pages:
         seen = set[str]()
         for line in tokens:
             for token in outside_links(line):
                 if token.type == "text":
-                    new = set(found.findall(token.content)) - seen
-                    seen |= new
-                    for name in sorted(new):
+                    new = {
+                        spelled[word.lower()] for word in found.findall(token.content)
+                    }
+                    for name in sorted(new - seen):
                         add_entry(token, name)
+                    seen |= new
 
 
 def add_entry(token: Token, name: str, is_main: bool = False) -> None:
     """Add an entry of the index at the place of a token."""
-    token.meta.setdefault("entries", {})[name] = is_main
+    entries = token.meta.setdefault("entries", {})
+    entries[name] = is_main or entries.get(name, False)
 
 
 def mentions(tokens: Iterable[Token]) -> Iterator[str]:
@@ -112,9 +168,12 @@ def mentions(tokens: Iterable[Token]) -> Iterator[str]:
 
 
 def _uncapitalized(text: str) -> str:
-    """Return a term in lower case if only its first word begins with a capital."""
-    first, *others = text.split(" ")
-    begins_sentence = first[1:] == first[1:].lower() and " ".join(others).islower()
+    """Return a term in lower case if only its first word begins with a capital.
+
+    A single word in one piece may be a name.
+    """
+    first, *others = re.split("[ -]", text)
+    begins_sentence = first[1:].islower() and " ".join(others).islower()
     return text.lower() if begins_sentence else text
 
 

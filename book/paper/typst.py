@@ -34,6 +34,9 @@ CALLS = {
 }
 # The name of a page, which is a chapter or an appendix in print.
 OF_SECTION = re.compile(r"^Section~(\w+)$")
+THIS_SECTION = re.compile(r"\b([Tt]his\s+)section\b")
+CHAPTERS = {"section": "chapter", "sections": "chapters", "Sections": "Chapters"}
+SECTIONS = re.compile(rf"\b({'|'.join(CHAPTERS)})\b")
 # An equation of up to this many characters of TeX is not parted from its ending.
 SHORT_EQUATION = 30
 
@@ -50,6 +53,8 @@ class Markup:
         self.cited: set[str] = set()
         self.has_pages = True  # behind references
         self.brackets = 0  # that are open in the text
+        # What a section of the screen is in print, and its depth below the front page.
+        self.unit, self.depth = "chapter", 1
 
     def text(self, tokens: Sequence[Token]) -> str:
         """Return paragraphs, lists, quotations, listings, tables and lines as Typst."""
@@ -81,7 +86,7 @@ class Markup:
                 return self.text(token.children or [])
             case "text":
                 self.brackets += token.content.count("(") - token.content.count(")")
-                return f"{entered}{escape(token.content)}"
+                return f"{entered}{escape(self._of_chapters(token.content))}"
             case "code_inline":
                 return f"{entered}#raw({string(token.content)});"
             case "em_open":
@@ -104,6 +109,12 @@ class Markup:
                 return ""
         return CALLS.get(token.type, "")
 
+    def _of_chapters(self, text: str) -> str:
+        """Return a text in which what is a chapter in print is not called a section."""
+        if self.depth == 0:
+            return SECTIONS.sub(lambda found: CHAPTERS[found[0]], text)
+        return THIS_SECTION.sub(rf"\1{self.unit}", text) if self.depth == 1 else text
+
     def _equation(self, token: Token) -> str:
         """Return an equation, which is not parted from a short ending."""
         typst = f"#formula({string(token.content)}, ${self.math[token.content]}$);"
@@ -121,7 +132,11 @@ class Markup:
             text = text.replace(" ", "~")
             if to in self.chapters:
                 text = OF_SECTION.sub(_of_chapter, text)
+            if self.brackets > 0:  # no brackets within brackets
+                text = text.removeprefix("(").removesuffix(")")
+        term = token.meta.get("term", "")
         paged = "" if self.has_pages else ", paged: false"
+        paged += f", term: {string(term)}" if term else ""
         within = ", within: true" if self.brackets > 0 else ""
         return f"#refer({string(to)}{paged}{within})[{text}];"
 

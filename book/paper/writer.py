@@ -61,6 +61,8 @@ END = "#the-index({})\n"
 LISTED = re.compile(r"[*-] +:(?:num)?ref:`")
 # A text of fewer characters belongs to code or a table below, and to a heading above.
 SHORT_TEXT = 120
+# A text of more characters breaks over pages even if it announces what follows.
+LONG_TEXT = 480
 TEXT_WIDTH = 437  # points, with the margin beside the text
 PICTURE_SCALE = 0.75 * 0.8  # points of a pixel, and the size relative to a screen
 FONT = re.compile(r'font-family="[^"]*"')
@@ -69,6 +71,8 @@ INTERACTIVE = "#note[Draws an interactive figure on a page and in a notebook.]\n
 NO_OUTPUT = "#note[No output.]\n"
 # What marks a cell whose definitions are in the library, which its number says.
 SAVED = re.compile(r" *#@save *$", re.MULTILINE)
+TIMES = "×"
+RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 WORKS = "#works\n"  # replaced by the list of the works that are cited
 # The levels of headings that the contents list, of a chapter and of pages below one.
 CHAPTER_LEVELS, PAGE_LEVELS = 3, 1
@@ -150,32 +154,34 @@ class Writer:
         self.asked = set()
         title = self.part_titles.get(page.section.name, "")
         part = f"#part[{escape(title)}]\n" if title else ""
+        self.markup.unit = "appendix" if self._is_appendix() else "chapter"
+        self.markup.depth = page.depth
         text = self._parts(page.parts)
         return f"{part}{text}{''.join(self._answers())}"
 
     def _answers(self) -> Iterator[str]:
         """Yield what readers of the page predict, at its end."""
         if self.answers:
-            yield "#answers\n"
+            yield "#answers[\n"
         for place, (asked, text) in enumerate(self.answers.items(), start=1):
             kind = "Predict" if asked in self.asked else "Kernel"
             yield f"#answer({string(self._number(place))}, [{kind}])\n{text}"
+        if self.answers:
+            yield "]\n"
 
     def _number(self, place: int) -> str:
         """Return the number of something on a page: that of the page, and a place."""
-        section = self.page.section
-        line = section.title.line if section.title else 0
-        number = self.edition.targets.numbers.captions.get((section.name, line), "")
-        return f"{number}.{place}".lstrip(".")
+        return f"{self._number_of_page()}.{place}".lstrip(".")
 
     def _parts(self, parts: Sequence[Part]) -> str:
         """Return the text of parts in a row."""
-        blocks = [None, *(part.block for part in parts), None]
+        around = [None, *parts, None]
         held = _held(parts)
         out, waits = [], ""
-        for part, above, below in zip(parts, blocks, blocks[2:], strict=False):
+        for part, above, below in zip(parts, around, around[2:], strict=False):
             text = self._part(part)
-            if text and _leads(above, part.block, below):
+            is_held = id(part.block) in held and (not waits or is_open(part.block))
+            if text and (is_held or _leads(above, part.block, below)):
                 text = f"#lead[\n{text}]\n"
             if text:
                 text = f"\n// {self.page.section.at(part.block.line)}\n{text}"
@@ -235,8 +241,26 @@ class Writer:
         facts += "" if depth else f", level: {level}"
         is_preface = depth == 0 and level == 1
         title = "Preface" if is_preface else self.markup.caption(tokens)
+        if level == 1:
+            title = self._title_of_solutions(title)
         text = f"#head({facts}{self._place(heading)})[{title}]\n\n"
         return text + ("".join(self._origin()) if level == 1 else "")
+
+    def _title_of_solutions(self, title: str) -> str:
+        """Return the title of a page with the number of the page that it solves.
+
+        The exercises of `chapter/one` are solved in `chapter/solutions-one`.
+        """
+        name = self.page.section.name.replace("/solutions-", "/")
+        solved = next(
+            (page for page in self.edition.pages if page.section.name == name), None
+        )
+        if solved is None or name == self.page.section.name or not solved.section.title:
+            return title
+        place = (name, solved.section.title.line)
+        number = self.edition.targets.numbers.captions[place]
+        kind = "Chapter" if number.isdigit() else "Appendix"
+        return title.replace("Solutions:", f"Solutions to {kind} {number}:", 1)
 
     def _origin(self) -> Iterator[str]:
         """Yield what a page requires, and the origin of its outputs."""
@@ -301,11 +325,15 @@ class Writer:
 
     def _cell(self, cell: Cell, part: Part) -> str:
         """Return the code of a cell and its outputs."""
+        if self._is_on_screen(part):
+            return ""
         outputs = [text for run in part.runs for text in self._run(run, cell)]
         if outputs and cell.varies and not self.told:
             self.told = True
             outputs.append(VARIES)
-        code, shown = self._code(cell, bool(outputs)), "".join(outputs)
+        # Below the code of a prediction is no output, which is among the answers.
+        code = self._code(cell, bool(outputs) and not part.prediction)
+        shown = "".join(outputs)
         if asked := part.prediction:
             is_new = asked.question not in self.asked
             self.asked.add(asked.question)
@@ -314,21 +342,38 @@ class Writer:
             return "".join([question, *code, "\n"])
         return "".join([*code, shown, "\n"])
 
+    def _is_on_screen(self, part: Part) -> bool:
+        """Return True for a cell that only draws an interactive figure.
+
+        An appendix shows how such a cell is written.
+        """
+        drawn = [output for run in part.runs for output in read(run.outputs)]
+        only = all(isinstance(output, InteractiveFigure) for output in drawn)
+        return bool(drawn) and only and not self._is_appendix()
+
+    def _is_appendix(self) -> bool:
+        return not self._number_of_page()[:1].isdigit()
+
+    def _number_of_page(self) -> str:
+        section = self.page.section
+        line = section.title.line if section.title else 0
+        return self.edition.targets.numbers.captions.get((section.name, line), "")
+
     def _question(self, asked: Prediction) -> str:
         """Return the box of a prediction, which is numbered within its chapter."""
         place = list(self.answers).index(asked.question) + 1
-        number, text = self._number(place), self._line(asked.question)
+        number, text = self._number(place), self._line(typeset(asked.question))
         fields = "".join(self._field(field, asked.question) for field in asked.fields)
         return f"#predict({string(number)}, [{text}], ({fields}))\n"
 
     def _field(self, field: Asked, question: str) -> str:
         """Return a blank with its name and its unit, or the choices, as an item."""
         if field.choices:
-            if field.is_order:
-                return "".join(f"blank([{escape(c)}], []), " for c in field.choices)
-            return "".join(f"[□ {escape(choice)}], " for choice in field.choices)
-        unit = "" if unit_asked(question) else field.unit
-        return f"blank([{escape(field.label)}], [{escape(unit)}]), "
+            choices = map(escape, map(typeset, field.choices))
+            form = "blank([{}], []), " if field.is_order else "[□ {}], "
+            return "".join(form.format(choice) for choice in choices)
+        unit = "" if unit_asked(question) else re.sub("^x$", TIMES, field.unit)
+        return f"blank([{escape(typeset(field.label))}], [{escape(unit)}]), "
 
     def _code(self, cell: Cell, has_outputs: bool) -> Iterator[str]:
         """Yield the code of a cell, after the entries of what it defines."""
@@ -374,6 +419,12 @@ class Writer:
                 yield f"#work({string(f'cite-{key}')})[{self._line(text)}{link}]\n"
 
 
+def typeset(question: str) -> str:
+    """Return a question with signs that are no letters: 2^20 x 3 as 2²⁰ × 3."""
+    question = re.sub(r"(?<=\d) x (?=\d)", f" {TIMES} ", question)
+    return re.sub(r"\^(\d+)", lambda found: found[1].translate(RAISED), question)
+
+
 def _held(parts: Sequence[Part]) -> dict[int, str]:
     """Return the question that each text answers by its arithmetic before it is asked.
 
@@ -391,16 +442,23 @@ def _held(parts: Sequence[Part]) -> dict[int, str]:
     return held
 
 
-def _leads(above: Block | None, block: Block, below: Block | None) -> bool:
+def _leads(part_above: Part | None, block: Block, part_below: Part | None) -> bool:
     """Return True for a text that must be on the page of what follows.
 
-    It announces that by a colon, or it is short and above code or a table, or below a
-    heading.
+    It announces that by a colon, it asks what readers predict below, or it is short and
+    above code or a table, or below a heading. A table with a label floats away from it,
+    as a figure does.
     """
     if not isinstance(block, Prose):
         return False
-    is_near = isinstance(above, Heading) or isinstance(below, Cell | Table)
-    return introduces(block) or (is_near and len(block.source) < SHORT_TEXT)
+    above, below = (part and part.block for part in (part_above, part_below))
+    if part_below and part_below.prediction and block.source.rstrip().endswith("?"):
+        return True
+    floats = isinstance(below, Figure | Table) and below.label
+    announces = introduces(block) and not floats and len(block.source) < LONG_TEXT
+    is_above = isinstance(below, Cell | Table) and not floats
+    is_near = isinstance(above, Heading) or is_above
+    return announces or (is_near and len(block.source) < SHORT_TEXT)
 
 
 def _items_of(tokens: Sequence[Token]) -> Iterator[tuple[str, list[Token]]]:

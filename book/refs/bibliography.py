@@ -1,12 +1,14 @@
-"""The works that the book cites, with the same letters in every format.
+"""The works that the book cites, with the same letters in every format but print.
 
 Letters tell works of the same authors and year apart, as in "PyTorch, 2026a". Each
-letter is added to the `year` of its work, so that every format shows it.
+letter is added to the `year` of its work, so that every format shows it. An edition in
+print lists only the works that it cites, and has its own letters, without gaps.
 """
 
 import functools
 import re
 from collections import Counter
+from collections.abc import Set
 from urllib.parse import urlsplit
 
 from formatting.apa import APAStyle  # of pybtex-apa-style
@@ -53,9 +55,12 @@ class BookStyle(APAStyle):
 
 
 class Bibliography:
-    """The works that the book cites; `works` holds each under its key, sorted."""
+    """The works that the book cites; `works` holds each under its key, sorted.
 
-    def __init__(self, book: Book):
+    `cited` holds the keys of those that an edition cites, if not all.
+    """
+
+    def __init__(self, book: Book, cited: Set[str] | None = None):
         bibliography = BibliographyData()
         try:
             for name in book.config.pdf["bibfile"].replace(",", " ").split():
@@ -63,7 +68,7 @@ class Bibliography:
                 bibliography.add_entries(entries.items())
         except PybtexError as error:
             raise BookError(" ".join(str(error).split()), "bibfile") from None
-        cited = _cited_keys(book)
+        cited = _cited_keys(book) if cited is None else cited
         works = [work for key, work in bibliography.entries.items() if key in cited]
         self.works = {work.key: work for work in _add_letters(works)}
 

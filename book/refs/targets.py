@@ -9,7 +9,7 @@ its `meta["to"]` is the label of the place or the key of the work.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from markdown_it.token import Token
 
@@ -28,14 +28,17 @@ class Targets:
 
     `references` is the name of the page that lists the works. If a format is not
     `numbered`, as slides are not, a reference names a section by its title, and another
-    place by its kind, such as "the figure".
+    place by its kind, such as "the figure". `cited` holds the keys of the works that an
+    edition cites.
     """
 
-    def __init__(self, book: Book, numbered: bool = True):
+    def __init__(
+        self, book: Book, numbered: bool = True, cited: Set[str] | None = None
+    ):
         self.book = book
         self.numbered = numbered
         self.numbers = Numbers(book)
-        self.bibliography = Bibliography(book)
+        self.bibliography = Bibliography(book, cited)
         blocks = ((s.name, block) for s in book.sections for block in s.blocks)
         lists = (name for name, block in blocks if isinstance(block, References))
         self.references = next(lists, "")

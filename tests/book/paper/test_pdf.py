@@ -13,7 +13,9 @@ from pypdfium2 import PdfDocument
 from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
 
 from book.__main__ import main
+from book.base import build_paths
 from book.paper import pdf
+from book.paper.writer import typeset
 from book.runner.errors import BookError
 from book.text.book import Book
 
@@ -200,6 +202,27 @@ def test_the_head_of_a_page_names_what_goes_on(long: Path) -> None:
         assert number and int(number[1]) % 2 == (1 if right else 0), head
 
 
+def test_what_readers_predict_is_written_with_signs() -> None:
+    assert typeset("2^30 of 4 x 16?") == "2³⁰ of 4 × 16?"
+    assert typeset("f(2x)") == "f(2x)"
+
+
+def test_the_code_of_a_prediction_does_not_stick_to_what_follows(made: MadeUp) -> None:
+    folder = made.root / build_paths.TYPST / made.pdfs["pytorch"].stem
+    text = (folder / "main.typ").read_text("utf-8")
+    found = re.findall(r"^#predict\(.*\n#code\((.*)\)$", text, re.MULTILINE)
+    assert found and not [code for code in found if "sticky" in code]
+    assert "sticky: true" in text and "#answers[" in text
+
+
+def test_the_index_has_each_term_once(make_one: Make) -> None:
+    words = "*Gate*, *gates*, *Two words*, *two words*, *L2 store*, *an item*."
+    text = text_of(pdf.build(make_one(f"{words}\n\n*gate*"), "jax"))
+    index = text[text.rindex("Index") :].split("\n")
+    entries = {line.partition(",")[0] for line in index if re.search(r", \d", line)}
+    assert entries == {"gate", "two words", "L2 store"}
+
+
 # Breaks
 
 
@@ -277,6 +300,48 @@ def test_no_page_ends_with_the_first_line_of_a_definition(long: Path) -> None:
     assert len(pages) > 2
     for page in pages:
         assert not page[-1].strip().startswith("def "), page[-1]
+
+
+def test_no_line_of_a_listing_is_alone_on_a_page(make_one: Make) -> None:
+    code = "\n\n".join([f"import_{n}" for n in range(9)] + ["last_" + "x" * 9])
+    cell = f"```{{.python .input}}\n%%tab jax\n{code}\n```\n\n"
+    parts = [f"{'Words. ' * (30 + 17 * (n % 9))}\n\n{cell}" for n in range(30)]
+    torn = 0
+    for page in lines_of(pdf.build(make_one("".join(parts)), "jax")):
+        are_code = [line.startswith(("import_", "last_")) for line in page]
+        for side in (are_code, are_code[::-1]):
+            count = side.index(False) if False in side else len(side)
+            assert count != 1, page
+        if are_code[0] and not page[0].startswith("import_0"):
+            torn += 1
+            assert re.search(r" 1\.\d+, continued$", page[0]), page[0]
+    assert torn > 2
+
+
+def test_a_table_with_a_number_floats(make_one: Make) -> None:
+    parts = [
+        f"Before{n}. {'Words. ' * 60}\n\n:Rows\n\n| a | b |\n|:--|:--|\n"
+        + f"| row{n}. | 1 |\n" * 14
+        + f":label:`tab_{n}`\n\nAfter{n}. {'Words. ' * (60 + n % 5)}\n\n"
+        for n in range(12)
+    ]
+    pages = pages_of(pdf.build(make_one("".join(parts)), "jax"))
+
+    def page_of(word: str) -> int:
+        return next(n for n, page in enumerate(pages) if word in page)
+
+    # Text goes on where the table does not fit.
+    assert any(page_of(f"After{n}.") < page_of(f"row{n}.") for n in range(12))
+    for n in range(12):
+        assert sum(f"row{n}." in page for page in pages) == 1
+
+
+def test_a_unit_is_not_parted(make_one: Make) -> None:
+    text = "".join(
+        f"{'a' * (n % 9)} {'word ' * (n % 13)}67 TFLOP/s here, {'word ' * 9}\n\n"
+        for n in range(60)
+    )
+    assert text_of(pdf.build(make_one(text), "jax")).count("TFLOP/s") == 60
 
 
 def test_code_in_a_table_fits_its_column(make_one: Callable[[str], Book]) -> None:
