@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 0de0c5367eece7ba.
+# Generated from 460e00d3e9273189.
