@@ -174,22 +174,24 @@ def shard_steps() -> list[dict[str, Any]]:
     """Return steps of data parallelism and of each stage of ZeRO, in one microbatch."""
     settings = itertools.product(
         ("Llama 3 8B", "Llama 3 405B", "GPT-2 124M"),
-        *((0, 1, 2, 3), ("float32", "cast", "mixed")),
-        *((1, 2, 8, 64, 1024), (50e9, 2e9), (8, 4)),
+        (0, 1, 2, 3),
+        ("float32", "cast", "mixed"),
+        (1, 2, 8, 64, 1024),
+        ((50e9, 8), (50e9, 4), (2e9, 8), (2e9, 4)),
     )
     return [shard_step(*setting) for setting in settings]
 
 
 def shard_step(
-    name: str, zero: int, recipe: str, n: int, between: float, machine: int
+    name: str, zero: int, recipe: str, n: int, network: tuple[float, int]
 ) -> dict[str, Any]:
     """Return a step of `n` GPUs with a sequence each: its bytes and its times."""
     model = TRANSFORMERS[name]
     plan = training_plans.TrainingPlan(
         *(model, n, 1, 4096, n), zero=zero, recipe=recipe, recompute="none"
     )
-    hardware = training_plans.Hardware(400e12, 450e9, between, machine)
-    state = training_plans.per_parameter(recipe, "adam")
+    hardware = training_plans.Hardware(400e12, 450e9, *network)
+    state: dict[str, float] = dict(training_plans.per_parameter(recipe, "adam"))
     if n > 1:
         roles = training_plans.gpu_memory(plan)
         state = {role: roles[role] / model.params for role in state}
