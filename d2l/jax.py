@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from bfebff2e6fe7e925.
+# Generated from 12af32157942069a.

@@ -3264,4 +3264,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from ec9d3baf38379453.
+# Generated from 15f2333d3d6437e5.

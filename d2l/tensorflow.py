@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 68b216823df8e376.
+# Generated from a5119b09cde976b1.

@@ -340,6 +340,13 @@ const trafficOf = (plan, group) => {
   };
 };
 
+/** Return the bandwidth of a ring of `size` GPUs with the distance `apart`. It uses the
+ * network of all GPUs of the ring that a machine has. */
+export const ringLink = (size, apart, { within, between, machine }) =>
+  size * apart <= machine
+    ? within
+    : Math.min(within, inMachine(size, apart, machine) * between);
+
 /**
  * Return the bandwidth for each kind of traffic.
  * @param {object} plan as for `planStep`
@@ -348,11 +355,7 @@ const trafficOf = (plan, group) => {
  */
 export const linksOf = (plan, { within, between, machine }) => {
   const { tensor, context, expert, gpus } = plan;
-  // Rings use the network of all GPUs of the group that a machine has.
-  const ring = (size, apart) =>
-    size * apart <= machine
-      ? within
-      : Math.min(within, inMachine(size, apart, machine) * between);
+  const ring = (size, apart) => ringLink(size, apart, { within, between, machine });
   // In an all-to-all, each GPU sends to all others, of which some are in its machine.
   const outside = expert - inMachine(expert, tensor, machine);
   const [data, experts] = blocksOf(plan, 0).map(({ shards, apart }) => ring(shards, apart));

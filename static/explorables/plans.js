@@ -5,28 +5,13 @@
 import { time, size, bandwidth, rate, percent, inUnits, round, GIGA, TERA } from "./arithmetic.js";
 import * as parallel from "./parallel-arithmetic.js";
 import * as usual from "./expectations.js";
-import { cards } from "./cards.js";
+import { CARDS } from "./training-cards.js";
 import { each, label, canvas, vertical, ticks, was, inColumns, chart } from "./chart.js";
 import { select, steps, range, logRange, more, unseen, doubled, presets } from "./controls.js";
 import { figure } from "./explorable.js";
 
 const { area, sheet, stack, legend } = chart("plans");
 
-// Bytes; TFLOP/s of the best published product of 16-bit matrices; GB/s of a GPU in one
-// direction inside of its machine and to other machines, and of its memory. NOTES names
-// the sources.
-const card = (name, network, within = cards[name].nvlink) => {
-  const { bandwidth: memory } = cards[name];
-  const capacity = usual.cardMemory(cards[name]);
-  return { name, capacity, rate: usual.BEST[name], within, network, memory };
-};
-const CARDS = {
-  a100: card("A100", 25),
-  h100: card("H100", 50),
-  h200: card("H200", 50),
-  b200: card("B200", 50),
-  rtx4090: card("RTX 4090", 3, 11.15),
-};
 const cardOf = (state) => CARDS[state.card] || CARDS.h100;
 
 const GPT = { kind: "gpt", vocabulary: 51200, positions: 2048, tied: true };

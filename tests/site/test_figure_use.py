@@ -16,6 +16,7 @@ MOVING = {
     "pipeline": "Run the step",
     "buckets": "Run the step",
     "fuse": "Run",
+    "shards": "Run the step",
 }
 
 

@@ -23,7 +23,7 @@ from book.text.blocks import Cell
 from book.text.book import Book
 from book.text.inline import PLAY
 from book.text.quantities import UNITS
-from d2l import audit, predictions, tables
+from d2l import audit, predictions, tables, training_plans
 from d2l.common import (
     Block,
     GPULimits,
@@ -37,6 +37,7 @@ from d2l.common import (
     schedule_buckets,
     wave_efficiency,
 )
+from d2l.language_models import TRANSFORMERS
 
 ROOT = Path(__file__).parents[2]
 CARDS = ("T4", "A100", "H100", "H200", "B200")
@@ -169,6 +170,44 @@ def pipelines() -> list[dict[str, Any]]:
     ]
 
 
+def shard_steps() -> list[dict[str, Any]]:
+    """Return steps of data parallelism and of each stage of ZeRO, in one microbatch."""
+    settings = itertools.product(
+        ("Llama 3 8B", "Llama 3 405B", "GPT-2 124M"),
+        (0, 1, 2, 3),
+        ("float32", "cast", "mixed"),
+        (1, 2, 8, 64, 1024),
+        ((50e9, 8), (50e9, 4), (2e9, 8), (2e9, 4)),
+    )
+    return [shard_step(*setting) for setting in settings]
+
+
+def shard_step(
+    name: str, zero: int, recipe: str, n: int, network: tuple[float, int]
+) -> dict[str, Any]:
+    """Return a step of `n` GPUs with a sequence each: its bytes and its times."""
+    model = TRANSFORMERS[name]
+    plan = training_plans.TrainingPlan(
+        *(model, n, 1, 4096, n), zero=zero, recipe=recipe, recompute="none"
+    )
+    hardware = training_plans.Hardware(400e12, 450e9, *network)
+    state: dict[str, float] = dict(training_plans.per_parameter(recipe, "adam"))
+    if n > 1:
+        roles = training_plans.gpu_memory(plan)
+        state = {role: roles[role] / model.params for role in state}
+    times = training_plans.step_times(plan, hardware)
+    return {
+        "zero": zero,
+        "model": {"parameters": model.params, "layers": 32, "recipe": recipe},
+        "work": {"gpus": n, "flops": training_plans.step_flops(plan)},
+        "hardware": hardware._asdict(),
+        "state": state,
+        "sent": training_plans.traffic(plan)["data"],
+        "link": training_plans.links(plan, hardware)["data"],
+        "times": [times.compute, times.data, times.step],
+    }
+
+
 def printed() -> list[dict[str, Any]]:
     """Return machines and the line that `print(measure_machine())` prints for each."""
     machines = [Machine(*values) for values in MACHINES]
@@ -274,6 +313,7 @@ def main() -> None:
         "recipes": picture_of_recipes(),
         "saves": saves(Book(ROOT)),
         "shapes": shapes(),
+        "shards": shard_steps(),
         "summaries": summaries(),
         "turns": turns(),
         "units": units(),

@@ -90,10 +90,10 @@ const SHARING = Object.values(figures).flatMap((spec) => {
 });
 const cardsOf = (control) => control.options.filter(([value]) => value !== "own");
 
-test("ten figures share a card, with the same name for it", () => {
+test("eleven figures share a card, with the same name for it", () => {
   assert.deepEqual(SHARING.map(([{ name }]) => name).sort(), [
-    ...["adapt", "fuse", "map", "memory-timeline", "plans", "roofline", "server", "trace"],
-    ...["turns", "warps"],
+    ...["adapt", "fuse", "map", "memory-timeline", "plans", "roofline", "server", "shards"],
+    ...["trace", "turns", "warps"],
   ]);
   for (const [{ name }, control] of SHARING)
     for (const [value, text] of cardsOf(control)) {
