@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 6f79e3998ab48f83.
+# Generated from cd98a9aeb798354a.

@@ -3264,4 +3264,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 1afcbdaacd27ab48.
+# Generated from 8bfd17eab2b5285b.

@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 0de0c5367eece7ba.
+# Generated from eee9239e50266bdd.
