@@ -73,7 +73,7 @@ export const rentalCosts = (offers, hours) => {
  * them first. */
 export const inOrder = (rows) => {
   const isSmall = (row) => Number(row.verdict === "no");
-  return rows.toSorted(
+  return [...rows].sort(
     (a, b) => isSmall(a) - isSmall(b) || a.costs[0] - b.costs[0] || a.costs[1] - b.costs[1],
   );
 };
