@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 12af32157942069a.
+# Generated from 649af45490aa3f0d.

@@ -3264,4 +3264,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 15f2333d3d6437e5.
+# Generated from 6f2a36c8fc333329.

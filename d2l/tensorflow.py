@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from a5119b09cde976b1.
+# Generated from f3f4ab9c7d4b422b.

@@ -3510,4 +3510,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 32b8dd54fab91e26.
+# Generated from 1e4d303afebb9dc7.

@@ -18,7 +18,7 @@ from book.checks.markup import bibliography_keys
 from book.checks.quotations import evaluate
 from book.facts.marked_numbers import MEASUREMENTS
 from book.library import package
-from book.library.package import CARDS
+from book.library.package import CARDS, PRICES
 from book.runner.errors import BookError
 from book.text.book import Book
 from book.text.quantities import UNITS
@@ -26,7 +26,6 @@ from book.text.tabs import TAB_NAMES
 
 DATA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 PROPERTIES: dict[str, tuple[str, float, float]] = DATA["properties"]
-PRICES = "prices.csv"
 COLUMNS = {
     CARDS: "card property value unit source",
     MEASUREMENTS: "id topic what framework value unit hardware source",

@@ -7,8 +7,9 @@ import functools
 import itertools
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from rcssmin import cssmin
 
@@ -38,10 +39,12 @@ Object.assign(module, {{ {exports} }});
 bookExplorables["{name}"] = module.default?.start;
 }})((bookModules["{name}"] = {{}}));
 """
+# The data of a script, by card: `cards.js` exports `cards`.
+Tables = Mapping[str, Mapping[str, Any]]
 COLORS = re.compile(r"^:root.*?\{.*?\}$", re.MULTILINE | re.DOTALL)
 
 
-def generate(root: Path, cards: dict[str, dict[str, float]]) -> str:
+def generate(root: Path, tables: Tables) -> str:
     """Return the scripts, the pictures and the style of all figures, as JSON.
 
     `needs` names the scripts of a figure in the order in which they run.
@@ -54,7 +57,7 @@ def generate(root: Path, cards: dict[str, dict[str, float]]) -> str:
     if not pictures:
         return ""
     needs = {name: _needed(name) for name in pictures}
-    modules = _modules(cards)
+    modules = _modules(tables)
     used = sorted({*itertools.chain(*needs.values())})
     scripts = {name: modules[name] for name in used}
     found = {
@@ -64,9 +67,9 @@ def generate(root: Path, cards: dict[str, dict[str, float]]) -> str:
     return json.dumps(found, indent=0, ensure_ascii=False) + "\n"
 
 
-def page_scripts(cards: dict[str, dict[str, float]]) -> dict[str, str]:
+def page_scripts(tables: Tables) -> dict[str, str]:
     """Return the scripts of the pages by their names, those of the kernel in one."""
-    modules = _modules(cards)
+    modules = _modules(tables)
     kernel = "".join(modules.pop(name) for name in KERNEL)
     return modules | {KERNEL[-1]: kernel}
 
@@ -105,9 +108,9 @@ def kernels(name: str) -> dict[str, str]:
     return dict(KERNELS.findall(_scripts().get(name, "")))
 
 
-def standalone(name: str, cards: dict[str, dict[str, float]]) -> dict[str, str]:
+def standalone(name: str, tables: Tables) -> dict[str, str]:
     """Return the style and the scripts of a figure on a page of its own."""
-    modules = _modules(cards)
+    modules = _modules(tables)
     scripts = "".join(modules[script] for script in _needed(name))
     return {"name": name, "style": _style(), "scripts": scripts}
 
@@ -117,9 +120,12 @@ def _scripts() -> dict[str, str]:
     return {path.stem: path.read_text("utf-8") for path in FOLDER.glob("*.js")}
 
 
-def _modules(cards: dict[str, dict[str, float]]) -> dict[str, str]:
-    """Return the scripts for a browser; the data of the cards replace that script."""
-    texts = _scripts() | {"cards": f"export const cards = {json.dumps(cards)};\n"}
+def _modules(tables: Tables) -> dict[str, str]:
+    """Return the scripts for a browser; tables replace the scripts that read them."""
+    texts = _scripts() | {
+        name: f"export const {name} = {json.dumps(rows)};\n"
+        for name, rows in tables.items()
+    }
     return {name: _module(name, text) for name, text in texts.items()}
 
 

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from book.base import build_paths
 from book.base.progress import counted
@@ -39,7 +40,7 @@ RUFF = [sys.executable, "-m", "ruff"]
 # The result must not depend on the folder that ruff runs in or on settings there.
 RUFF_SETTINGS = ["--isolated", "--no-cache", "--quiet", "--target-version=py311"]
 RUFF_RULES = ["--config=src=[]", "--select=E,F,W,I,B,UP"]
-CARDS = "cards.csv"
+CARDS, PRICES = "cards.csv", "prices.csv"
 FIGURE_USED = re.compile(r"d2l\.figure\(\s*['\"]([\w-]+)")
 # What is imported from the package: `from d2l import a, b` or `from d2l.a import f`.
 MODULE = re.compile(
@@ -194,16 +195,33 @@ def figures_in(code: str) -> set[str]:
     return set(FIGURE_USED.findall(code))
 
 
+def tables(book: Book) -> dict[str, dict[str, Any]]:
+    """Return what figures need of the package's tables, by table and card.
+
+    An offer to rent a card has its dollars for an hour and its date.
+    """
+    offers: dict[str, list[tuple[float, str]]] = {}
+    for card, date, price in _values(book, PRICES, "date"):
+        offers.setdefault(card, []).append((price, date))
+    return {"cards": cards(book), "prices": offers}
+
+
 def cards(book: Book) -> dict[str, dict[str, float]]:
     """Return the properties of each card in the package's data; empty without any."""
     found: dict[str, dict[str, float]] = {}
+    for card, name, value in _values(book, CARDS, "property"):
+        found.setdefault(card, {})[name] = value
+    return found
+
+
+def _values(book: Book, name: str, column: str) -> Iterator[tuple[str, str, float]]:
+    """Yield the card, the text in a column and the value of each row of a table."""
     try:
-        for row in csv.DictReader(data_files(book).get(CARDS, "").splitlines()):
-            found.setdefault(row["card"], {})[row["property"]] = float(row["value"])
+        for row in csv.DictReader(data_files(book).get(name, "").splitlines()):
+            yield row["card"], row[column], float(row["value"])
     except (KeyError, ValueError) as error:
         message = f"damaged at {error}; run make check"
-        raise BookError(message, folder(book) / CARDS) from None
-    return found
+        raise BookError(message, folder(book) / name) from None
 
 
 def folder(book: Book) -> Path:
@@ -233,7 +251,7 @@ def check(book: Book) -> None:
 def _outdated_files(book: Book) -> dict[Path, str]:
     """Return the new text of each file of the package that is not up to date."""
     texts = {book.config.library["version_file"]: version_file(book)}
-    if text := figures.generate(book.root, cards(book)):
+    if text := figures.generate(book.root, tables(book)):
         texts[str(folder(book).relative_to(book.root) / figures.FILE)] = text
     for tab in counted(libraries(book), "making libraries"):
         texts[_lib_file(book, tab)] = _cached(book, tab)

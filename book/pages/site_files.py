@@ -60,7 +60,7 @@ def write_explorables(book: Book, folder: Path) -> None:
     """Write the scripts of the interactive figures in the place of their sources."""
     for path in folder.glob("*.js"):
         path.unlink()
-    for name, text in page_scripts(package.cards(book)).items():
+    for name, text in page_scripts(package.tables(book)).items():
         (folder / f"{name}.js").write_text(text, "utf-8")
 
 

@@ -124,7 +124,7 @@ def _write_figures(book: Book, folder: Path, text: str) -> None:
     A deck that is a file cannot read pages into frames, but it can load scripts.
     """
     for name in dict.fromkeys(re.findall(r'data-figure="([\w-]+)"', text)):
-        context = figures.standalone(name, package.cards(book))
+        context = figures.standalone(name, package.tables(book))
         page = render_template("figure.html", **context)
         script = f"deckFigures[{json.dumps(name)}] = {json.dumps(page)};\n"
         write_whole(folder / f"{name}.js", script)

@@ -4,6 +4,7 @@
 import { size, percent, inUnits, list } from "./arithmetic.js";
 import * as memory from "./memory-arithmetic.js";
 import * as usual from "./expectations.js";
+import { models } from "./language-models.js";
 import { cards } from "./cards.js";
 import { each, label, path, vertical, dot, chart } from "./chart.js";
 import { select, steps, more, doubled } from "./controls.js";
@@ -11,29 +12,14 @@ import { figure } from "./explorable.js";
 
 const { sheet, stack, legend } = chart("adapt");
 
-const LLAMA = { kind: "llama", positions: 0, keyHeads: 8, vocabulary: 128256 };
+const model = (name) => ({ name, sizes: models[name] });
 /** @type {Record<string, any>} */
 const MODELS = {
-  llama1: {
-    name: "Llama 3.2 1B",
-    sizes: { ...LLAMA, layers: 16, width: 2048, hidden: 8192, heads: 32, tied: true },
-  },
-  llama3: {
-    name: "Llama 3.2 3B",
-    sizes: { ...LLAMA, layers: 28, width: 3072, hidden: 8192, heads: 24, tied: true },
-  },
-  llama8: {
-    name: "Llama 3 8B",
-    sizes: { ...LLAMA, layers: 32, width: 4096, hidden: 14336, heads: 32 },
-  },
-  qwen14: {
-    name: "Qwen2.5 14B",
-    sizes: { ...LLAMA, layers: 48, width: 5120, hidden: 13824, heads: 40, vocabulary: 152064 },
-  },
-  llama70: {
-    name: "Llama 3 70B",
-    sizes: { ...LLAMA, layers: 80, width: 8192, hidden: 28672, heads: 64 },
-  },
+  llama1: model("Llama 3.2 1B"),
+  llama3: model("Llama 3.2 3B"),
+  llama8: model("Llama 3 8B"),
+  qwen14: model("Qwen2.5 14B"),
+  llama70: model("Llama 3 70B"),
 };
 
 const SHOWN = ["T4", "RTX 4090", "A100", "H100", "H200", "B200"];

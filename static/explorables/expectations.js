@@ -18,6 +18,9 @@ export const KERNEL_TIME = 4e-6;
 export const LAYER_KERNELS = 10;
 export const RING_SHARE = 0.8;
 export const LEFT = 0.1;
+export const PEAK_SHARE = 0.4;
+export const PEAK_SHARE_A100 = 0.53;
+export const PEAK_SHARE_RTX = 0.65;
 export const SAFE = "18 of 23"; // published peaks below the expected ones
 
 /** Return the rate of attention over that of the best product on a card. */
@@ -30,6 +33,12 @@ export const productRate = (card, peak, bits = 16) => {
   const isGeforce = /^RTX \d{4}(?! Ada)/.test(card);
   const best = bits === 8 ? BEST_SHARE_8 : isGeforce ? BEST_SHARE_GEFORCE : BEST_SHARE;
   return PRODUCT_SHARE * best * peak;
+};
+
+/** Return the share of the data sheet's rate that training reaches on a card, in 16 bits. */
+export const peakShare = (card) => {
+  if (card.startsWith("RTX")) return PEAK_SHARE_RTX;
+  return card.startsWith("A100") ? PEAK_SHARE_A100 : PEAK_SHARE;
 };
 
 /** Return the bytes of a card: those that programs see, or else the data sheet's.

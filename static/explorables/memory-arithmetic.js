@@ -278,9 +278,11 @@ export const peak = (points) =>
 // Fine-tuning, as in d2l/needs.py
 
 /** Return the parameters of LoRA beside all matrices of all layers. */
-export const loraParameters = ({ width, hidden, heads, keyHeads, layers }, rank) => {
+export const loraParameters = (sizes, rank) => {
+  const { kind, width, heads, keyHeads, layers } = sizes;
   const sides = 2 * (width + width) + 2 * (width + (width * keyHeads) / heads);
-  return rank * layers * (sides + 3 * (width + hidden));
+  const matrices = kind === "llama" ? 3 : 2; // of the network
+  return rank * layers * (sides + matrices * (width + LAYERS[kind].network(sizes)));
 };
 
 /** Return the bytes of weights whose layers have so many bits, and 16 at both ends. */
@@ -293,18 +295,18 @@ const CHUNKS = { whole: 1, chunks: 8 };
 const LAYER = { attention: "fused", dropout: false, recipe: "bfloat16" };
 
 /**
- * Return the bytes of LoRA over a model of the kind "llama" by role.
+ * Return the bytes of LoRA over a model by role.
  * @param {object} setting the model's sizes; batch: sequences; length: tokens of each;
  * recompute: "none" or "full"; loss: "whole" or "chunks"
  * @param {number} bits of a frozen weight
  */
 export const adaptingNeed = (setting, bits, rank) => {
-  const { width, hidden, layers, vocabulary, recompute, loss } = setting;
+  const { kind, width, layers, vocabulary, recompute, loss } = setting;
   const full = { ...setting, ...LAYER, numbers: 2 };
   const isTwice = recompute === "full";
   // A product with quantized weights keeps its input, which one in 16 bits does not.
-  const inputs = bits < 16 ? 2 * (3 * width + hidden) : 0;
-  const kept = isTwice ? 2 * width : llamaLayer(full) + inputs;
+  const inputs = bits < 16 ? 2 * (3 * width + LAYERS[kind].network(setting)) : 0;
+  const kept = isTwice ? 2 * width : LAYERS[kind].kept(full) + inputs;
   const tokens = setting.batch * setting.length;
   return {
     weights: quantizedBytes(full, bits),

@@ -9,6 +9,7 @@ import pytest
 from d2l import audit, tables
 from d2l.expectations import copied_inputs
 from d2l.language_models import TRANSFORMERS
+from d2l.needs import memory_need
 from d2l.predictions import plans_of
 from d2l.published import published_rows
 
@@ -137,6 +138,40 @@ def test_prices_by_the_run_order_the_cards_otherwise_than_prices_by_the_hour():
     by_hour = sorted(cards, key=lambda card: tables.rental_costs(card, 1))
     by_run = sorted(cards, key=lambda card: tables.rental_costs(card, 1 / rates[card]))
     assert by_hour != by_run and by_hour.index("T4") < by_run.index("T4")
+
+
+def test_the_most_expensive_hour_makes_the_cheapest_run_of_the_larger_plan():
+    name, tokens = "Llama 3 70B", 1e8
+    need = memory_need(name, "adapt", 2048, bits=4.5, chunks=8)
+    cards = [card for card in tables.NAMED_CARDS if card != "B300" and need.fits(card)]
+    assert cards == ["H100", "A100", "H200", "B200"]
+    hour = {card: tables.rental_costs(card, 1)[0] for card in cards}
+    cheapest, *_, dearest = sorted(hour, key=hour.__getitem__)
+    assert (cheapest, dearest) == ("A100", "B200")
+    rate = {
+        card: tables.peak_share(card) * tables.card_data(card)["tensor16"]
+        for card in cards
+    }
+    flops = 6 * TRANSFORMERS[name].active * tokens
+    run = {card: hour[card] * flops / rate[card] / 3600e12 for card in cards}
+    assert min(run, key=run.__getitem__) == "B200"
+    for words in (
+        f"from {hour['A100']} dollars",
+        f"${hour['B200']} / {hour['A100']} = {hour['B200'] / hour['A100']:.1f}$",
+        f"computes {rate['B200']:.0f} in a second",
+        f"of 312, only {rate['A100']:.0f}",
+        f"{rate['B200'] / rate['A100']:.1f} times as fast",
+        f"{run['B200']:.0f} dollars at the lowest offers, against {run['A100']:.0f}",
+    ):
+        assert words in CARDS
+
+
+def test_users_of_a_card_in_the_decision_are_those_of_the_rule():
+    need = memory_need("Llama 3 8B", "generate", 4096, bits=4.5)
+    few, many = need.users("T4"), need.users("RTX 4090")
+    assert f"a T4 has room for {few}, and an RTX 4090," in CARDS
+    assert f"whose hour costs less, for {many}." in CARDS
+    assert tables.rental_costs("RTX 4090", 1)[0] < tables.rental_costs("T4", 1)[0]
 
 
 @pytest.mark.parametrize(

@@ -212,6 +212,8 @@ def test_figures_with_a_script_of_their_own_can_be_explored(site: Path, pages: P
         "kernel-drawing",
         "kernel-progress",
         "cards",
+        "prices",
+        "language-models",
         "warp-drawing",
         "expectations",
     }

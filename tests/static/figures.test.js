@@ -21,8 +21,10 @@ for (const name of NAMES)
     assert.ok(Number(picture.match(/ width="(\d+)"/)[1]) <= 640);
   });
 
-test("figures have the cards of the library", () =>
-  assert.deepEqual(load("cards").cards, library.cards));
+test("figures have the cards and the prices of the library", () => {
+  assert.deepEqual(load("cards").cards, library.cards);
+  assert.deepEqual(load("prices").prices, library.prices);
+});
 
 /** Return the state after a change of one control of a figure. */
 const after = (spec, state, id, value) => {
@@ -74,7 +76,7 @@ test("two devices tell every action in one sentence", () => {
 });
 
 // The tests above change a setting at a time; here many change.
-for (const name of ["roofline", "sectors", "warps", "collectives", "plans", "turns"])
+for (const name of ["roofline", "sectors", "warps", "collectives", "plans", "turns", "decide"])
   test(`combined settings of ${name} are drawn`, () => {
     const spec = figures[name];
     const next = randomNumbers();

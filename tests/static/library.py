@@ -295,6 +295,7 @@ def main() -> None:
         "bounds": bounds(),
         "buckets": bucket_steps(),
         "cards": package.cards(Book(ROOT)),
+        "prices": package.tables(Book(ROOT))["prices"],
         "named": tables.NAMED_CARDS,
         "cited": {row.id: row.value for row in tables.cited_rows("all")},
         "latencies": [

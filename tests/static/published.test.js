@@ -53,7 +53,7 @@ test("a step is expected to take the time that the library expects", () => {
 test("the constants of expectations are those of the library", () => {
   const { constants, attention, usual: rates, margin } = library.published;
   const given = Object.entries(usual).filter(([, x]) => typeof x === "number");
-  assert.equal(given.length, 14);
+  assert.equal(given.length, 17);
   for (const [name, value] of given) assert.equal(value, constants[name], name);
   for (const [card, share] of Object.entries(attention)) {
     assert.equal(usual.attentionShare(card), share, card);

@@ -47,6 +47,8 @@ def published() -> dict[str, Any]:
         "needs": list(needs()),
         "generating": list(generating()),
         "adapting": list(adapting()),
+        "decisions": list(decisions()),
+        "runs": list(runs()),
     }
 
 
@@ -82,9 +84,8 @@ def needs() -> Iterator[dict[str, Any]]:
 
 def adapting() -> Iterator[dict[str, Any]]:
     """Yield tasks of fine-tuning, their bytes and the cards that hold them."""
-    llamas = [name for name, model in TRANSFORMERS.items() if model.kind == "llama"]
     for name, rank, length, checkpoint, chunks, bits in itertools.product(
-        llamas, (1, 16, 256), (1024, 4096), (True, False), (1, 8), (0, 4.5, 16)
+        TRANSFORMERS, (1, 16, 256), (1024, 4096), (True, False), (1, 8), (0, 4.5, 16)
     ):
         model = TRANSFORMERS[name]
         adapters = training.lora_params(model, rank)
@@ -106,6 +107,45 @@ def generating() -> Iterator[dict[str, Any]]:
             need = memory_need(name, "generate", 4096, users, bits=bits)
             model = figures_shape(shape)
             yield {"model": model, "bits": bits, "users": users, "cards": holding(need)}
+
+
+def decisions() -> Iterator[dict[str, Any]]:
+    """Yield tasks of choosing a card, their bytes, and what each card has room for."""
+    kinds = ("generate", 16), ("generate", 4.5), ("adapt", 16), ("adapt", 4.5)
+    for name, (kind, bits), length, checkpoint, chunks in itertools.product(
+        TRANSFORMERS, (*kinds, ("train", 16)), (1024, 8192), (True, False), (1, 8)
+    ):
+        given: dict[str, Any] = {"checkpoint": checkpoint, "chunks": chunks}
+        need = memory_need(name, kind, length, bits=bits, **given)
+        tight = [
+            card
+            for card in holding(need)
+            if tables.card_memory(card) - need.total < tables.card_memory(card) / 3
+        ]
+        task = {"name": name, "kind": kind, "bits": bits, "length": length} | given
+        yield task | {
+            "roles": need._asdict(),
+            "cards": holding(need),
+            "tight": tight,
+            "users": {
+                card: need.users(card) if need.caches else 0
+                for card in tables.NAMED_CARDS
+            },
+        }
+
+
+def runs(tokens: float = 1e9) -> Iterator[dict[str, Any]]:
+    """Yield models with their sizes, and a run's hours and dollars by card."""
+    offered = [row["card"] for row in tables.read_rows("prices.csv")]
+    for name, model in TRANSFORMERS.items():
+        sizes = dataclasses.asdict(model)
+        sizes["keyHeads"] = sizes.pop("kv_heads")
+        cards = {}
+        for card in dict.fromkeys(offered):
+            rate = tables.peak_share(card) * 1e12 * tables.card_data(card)["tensor16"]
+            hours = 6 * model.active * tokens / rate / 3600
+            cards[card] = {"hours": hours, "costs": tables.rental_costs(card, hours)}
+        yield {"name": name, "sizes": sizes, "tokens": tokens, "cards": cards}
 
 
 def random_plans(count: int = 200) -> Iterator[training.TrainingPlan]:

@@ -14,7 +14,8 @@ from book.text.book import Book
 from d2l.figures import MOST, Figure, as_text
 
 ROOT = CODE.parent
-TEXT = figures.generate(ROOT, package.cards(Book(ROOT)))
+TABLES = package.tables(Book(ROOT))
+TEXT = figures.generate(ROOT, TABLES)
 
 
 def test_scripts_come_after_those_that_they_need():
@@ -28,7 +29,7 @@ def test_scripts_come_after_those_that_they_need():
 
 
 def test_browsers_get_no_modules_which_they_do_not_load_from_a_disk():
-    for name, script in figures.page_scripts({}).items():
+    for name, script in figures.page_scripts(TABLES).items():
         assert not re.search(r"^(?:import|export)\b", script, re.MULTILINE), name
 
 
