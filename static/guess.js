@@ -143,6 +143,10 @@
     });
   }
 
+  // Returns the class of a verdict; one that is close has none.
+  const kindOf = (words) =>
+    /^right/.test(words) ? "good" : /^(close|like)/.test(words) ? "" : "bad";
+
   // Writes the reader's answer and its verdict into a row.
   function enter({ row, value, words, arithmetic, output, name, varies }) {
     const shown = row.querySelector(".yours dd");
@@ -150,7 +154,9 @@
     shown.textContent = words ?? "";
     if (value === undefined || output === undefined) return;
     const said = document.createElement("span");
-    said.textContent = `, ${verdict(value, arithmetic, output, name, varies)}`;
+    const found = verdict(value, arithmetic, output, name, varies);
+    said.className = kindOf(found);
+    said.textContent = `, ${found}`;
     shown.append(said);
   }
 
