@@ -143,10 +143,6 @@
     });
   }
 
-  // Returns the class of a verdict; one that is close has none.
-  const kindOf = (words) =>
-    /^right/.test(words) ? "good" : /^(close|like)/.test(words) ? "" : "bad";
-
   // Writes the reader's answer and its verdict into a row.
   function enter({ row, value, words, arithmetic, output, name, varies }) {
     const shown = row.querySelector(".yours dd");
@@ -155,7 +151,7 @@
     if (value === undefined || output === undefined) return;
     const said = document.createElement("span");
     const found = verdict(value, arithmetic, output, name, varies);
-    said.className = kindOf(found);
+    said.className = found === "right" ? "good" : /^[cl]/.test(found) ? "" : "bad"; // close, like
     said.textContent = `, ${found}`;
     shown.append(said);
   }
