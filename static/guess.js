@@ -186,7 +186,9 @@
     shown.textContent = words ?? "";
     if (value === undefined || output === undefined) return;
     const said = document.createElement("span");
-    said.textContent = `, ${verdict(value, arithmetic, output, name, varies)}`;
+    const found = verdict(value, arithmetic, output, name, varies);
+    said.className = found === "right" ? "good" : /^[cl]/.test(found) ? "" : "bad"; // close, like
+    said.textContent = `, ${found}`;
     shown.append(said);
   }
 

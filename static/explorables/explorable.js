@@ -23,6 +23,8 @@
  *             to 1; `last` is the setting before, if there is one
  *   drag      {id(state), point(state, width) -> [x, y]}, optional: the control that the
  *             reader changes by dragging a point of the drawing
+ *   opening   ms, optional: the drawing moves once when it first comes into view, with
+ *             `motion.isOpening`, unless the reader has changed a setting before
  *   touch     (state, name) -> state after a click on what the drawing marks with
  *             `data-touch="name"`, optional; there is a control that does the same
  *   summary   (state) -> the name of the drawing; result: (state) -> one sentence
@@ -368,6 +370,19 @@ const play = (ms, frame) => {
   return () => cancelAnimationFrame(next);
 };
 
+/** Call a function once, when half of an element first is in view. */
+const whenSeen = (element, run) => {
+  const observer = new IntersectionObserver(
+    ([{ isIntersecting }]) => {
+      if (!isIntersecting) return;
+      observer.disconnect();
+      run();
+    },
+    { threshold: 0.5 },
+  );
+  observer.observe(element);
+};
+
 /** Let the reader drag the point of a drawing: the setting becomes the one whose point is
  * nearest to the pointer. */
 const draggable = (drawing, { drag, controls }, now, change) => {
@@ -431,6 +446,7 @@ const explorable = (figure, described) => {
   let timer = 0;
   let last; // the setting before the present one
   let isChanging = false;
+  let isFirst = !hasAddress; // no setting has changed
   let stop = () => {};
   const paint = (motion) => {
     if (!width) return;
@@ -441,11 +457,11 @@ const explorable = (figure, described) => {
     const from = state;
     if (!isChanging) last = state;
     isChanging = true;
+    isFirst = false;
     state = next;
     present(ms > 0);
     stop();
-    if (ms > 0 && !prefersStill())
-      stop = play(ms, (part) => paint(part < 1 ? { from, part } : undefined));
+    if (ms > 0 && !prefersStill()) move(ms, from);
     else paint();
     clearTimeout(timer);
     timer = setTimeout(() => {
@@ -454,6 +470,10 @@ const explorable = (figure, described) => {
       remember(address(spec, state));
       timer = setTimeout(() => view.announced.replaceChildren(), READ);
     }, PAUSE);
+  };
+  /** Move the drawing for so many ms, from a state to the present one. */
+  const move = (ms, from, more = {}) => {
+    stop = play(ms, (part) => paint(part < 1 ? { from, part, ...more } : undefined));
   };
   const act = ({ run, motion }) => {
     const next = run ? run(state) : state;
@@ -490,7 +510,7 @@ const explorable = (figure, described) => {
     reset,
     forget: () => choose(null),
   });
-  figure.insertBefore(view.box, figure.querySelector("figcaption"));
+  figure.insertBefore(view.box, figure.querySelector(".machine, figcaption"));
   figure.classList.add("live");
   present();
   view.drawing.addEventListener("click", ({ target }) => {
@@ -512,6 +532,8 @@ const explorable = (figure, described) => {
     paint();
   };
   onWidth(view.drawing, fill);
+  if (spec.opening && !prefersStill())
+    whenSeen(view.drawing, () => isFirst && move(spec.opening, state, { isOpening: true }));
   document.addEventListener("book:choice", ({ detail }) => {
     // A drawing that comes into view has its height before the page is scrolled.
     const now = view.drawing.clientWidth;

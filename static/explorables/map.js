@@ -1,6 +1,8 @@
 /* The map of the machine: the host, the link, a GPU with its parts, and the way to other
  * GPUs. The reader guesses where an array spends its time, and sends it from the host to the
- * SMs and back, presses a part, and chooses the card whose numbers are shown. On the front page, a list below the map has the sections that treat each part.
+ * SMs and back, presses a part, and chooses the card whose numbers are shown. The two
+ * bandwidths that the reader compares are hidden before. On the front page, a list below the
+ * map has the sections that treat each part.
  */
 import { size, bandwidth, rate, round, time, GIGA, TERA } from "./arithmetic.js";
 import { cards } from "./cards.js";
@@ -14,14 +16,21 @@ const CARDS = Object.fromEntries(
   NAMES.map((name) => [name.toLowerCase().replace(" ", ""), { name, ...cards[name] }]),
 );
 const PAPER = "paper"; // where there is no button, the array has been sent
-const cardOf = (state) => CARDS[state.card] || CARDS.h100;
+const isSent = (state) => state.sent !== "";
+/** Return the card of a state, which is `asked` while the reader guesses. */
+const cardOf = (state) => ({ ...(CARDS[state.card] || CARDS.h100), asked: !isSent(state) });
 
 const binary = (bytes) =>
   bytes < 2 ** 20
     ? `${round(bytes / 2 ** 10)}\u00a0KiB`
     : `${round(bytes / 2 ** 20)}\u00a0MiB`;
-const link = (card) => bandwidth(card.pcie * GIGA);
-const memory = (card) => bandwidth(card.bandwidth * GIGA);
+/** Return a bandwidth, without its number while the reader guesses. */
+const compared = ({ asked }, giga) => {
+  const text = bandwidth(giga * GIGA);
+  return asked ? text.replace(/[\d.]+/, "?") : text;
+};
+const link = (card) => compared(card, card.pcie);
+const memory = (card) => compared(card, card.bandwidth);
 const registers = (card) => binary(4 * card.registers);
 const tensor = (card) => rate(card.tensor16 * TERA);
 const isKnown = (number, text) => (number ? text(number) : "");
@@ -106,17 +115,18 @@ const trip = ({ pcie, bandwidth: width }, bytes) => {
 };
 
 const ratio = (card) => round(card.bandwidth / card.pcie, 2);
-const isSent = (state) => state.sent !== "";
 
 // The drawing
 
 const CHANNEL = 104; // the height of the bar for the bandwidth of the memory
+const THIN = 2; // that of every bar before the reader has sent the array
 const WIDE = 480;
 
-/** Return the places of all boxes, of the frame of the GPU and of the bars between them.
+/** Return the places of all boxes, of the frame of the GPU and of the bars between them,
+ * which are so thick `across`; the names have room for the widest, `whole`.
  * @returns {any}
  */
-const wide = (width, across) => {
+const wide = (width, across, whole) => {
   const [frame, row] = [0.285 * width, { y: 66, height: 112 }];
   const at = (x, wide) => ({ x, width: wide, ...row });
   const memory = at(frame + 10, 0.19 * width);
@@ -137,18 +147,18 @@ const wide = (width, across) => {
     boxes: { host, memory, l2, sm, registers: inside(0), tensor: inside(1), shared: inside(2) },
     network: { x: frame, y: 258, width: width - frame - 1, height: 34 },
     link: bar(host, memory, across.link),
-    channel: bar(memory, l2, CHANNEL),
-    inner: bar(l2, sm, CHANNEL),
+    channel: bar(memory, l2, across.memory),
+    inner: bar(l2, sm, across.memory),
     others: { x: below - across.others / 2, y: 228, width: across.others, height: 30 },
     names: {
-      link: [(host.x + host.width + frame) / 2, middle - 26, "middle"],
-      network: [below + across.others / 2 + 10, 248, "start"],
+      link: [(host.x + host.width + frame) / 2, middle - 38, "middle"],
+      network: [below + whole.others / 2 + 10, 248, "start"],
     },
   };
 };
 
 /** Return these places one below the other, for a phone. */
-const narrow = (width, across) => {
+const narrow = (width, across, whole) => {
   const middle = width / 2;
   const box = (y, height, aside = 12) => ({ x: aside, y, width: width - 2 * aside, height });
   const bar = (y, height, thick) => ({ x: middle - thick / 2, y, width: thick, height });
@@ -162,18 +172,20 @@ const narrow = (width, across) => {
     },
     network: box(462, 34, 1),
     link: bar(48, 62, across.link),
-    channel: bar(154, 16, CHANNEL),
-    inner: bar(214, 12, CHANNEL),
+    channel: bar(154, 16, across.memory),
+    inner: bar(214, 12, across.memory),
     others: bar(424, 38, across.others),
     names: {
-      link: [middle + across.link / 2 + 12, 68, "start"],
-      network: [middle + across.others / 2 + 12, 448, "start"],
+      link: [middle + whole.link / 2 + 12, 68, "start"],
+      network: [middle + whole.others / 2 + 12, 448, "start"],
     },
   };
 };
 
 const ARRAY = 18; // the side of the array in the drawing
 const TRIP = 5000; // ms of the drawing for the whole trip
+const GROWTH = 400; // ms in which the bars become as thick as they are
+const OPENING = 4500; // ms of the trip before the reader's, which shows nothing but the way
 
 const rect = (place, kind, rx = 6) => tag("rect", { ...place, rx, class: kind });
 
@@ -199,6 +211,13 @@ const titleOf = (id, card) => {
 
 const wireOf = (card) =>
   card.nvlink ? `NVLink, ${others(card)}` : `PCIe, ${link(card)}`;
+
+/** Return the legs of a trip through the drawing at an even pace. */
+const evenly = ({ link: bar, channel, boxes: { sm } }) => {
+  const [along, axis] = bar.x + bar.width < channel.x ? ["width", "x"] : ["height", "y"];
+  const [link, inside] = [bar[along], sm[axis] - channel[axis]];
+  return { link, inside, whole: 2 * (link + inside) };
+};
 
 /** Return the array in the drawing, `now` seconds after it has left the host. */
 const array = ({ link, inside, whole }, now, { link: bar, channel, boxes }) => {
@@ -242,14 +261,31 @@ const strips = (state, card, top, width, now) => {
   );
 };
 
+/** Return how thick the bars are when they have become a part of what they are at scale. */
+const thickness = (card, part) => {
+  const at = (giga) => {
+    const whole = Math.max(THIN, (CHANNEL * giga) / card.bandwidth);
+    return THIN + part * (whole - THIN);
+  };
+  return { memory: at(card.bandwidth), link: at(card.pcie), others: at(card.nvlink || card.pcie) };
+};
+
+/** Return this part: all while nothing moves, and none while the reader guesses. */
+const grown = (card, motion) => {
+  if (card.asked) return 0;
+  return motion?.from.sent === "" ? Math.min(1, (motion.part * TRIP) / GROWTH) : 1;
+};
+
+/** Return the array in a drawing in motion: on its trip, or at an even pace before. */
+const traveling = ({ part, isOpening }, own, place) => {
+  const legs = isOpening ? evenly(place) : own;
+  return array(legs, part * legs.whole, place);
+};
+
 const draw = (state, width, motion) => {
   const card = cardOf(state);
-  const scale = CHANNEL / card.bandwidth;
-  const across = {
-    link: Math.max(2, scale * card.pcie),
-    others: Math.max(2, scale * (card.nvlink || card.pcie)),
-  };
-  const place = width < WIDE ? narrow(width, across) : wide(width, across);
+  const across = thickness(card, grown(card, motion));
+  const place = (width < WIDE ? narrow : wide)(width, across, thickness(card, 1));
   const kind = (id) => (state.part === id ? "s1 chip" : "box");
   const bar = (id, at) => rect(at, state.part === id ? "s1 solid" : "s1", 0);
   const { sm } = place.boxes;
@@ -285,7 +321,8 @@ const draw = (state, width, motion) => {
     const shapes = special[id] ? special[id]() : box(id);
     return tag("g", { "data-touch": id }, tag("title", {}, titleOf(id, card)), ...shapes);
   };
-  const now = motion ? motion.part * trip(card, state.bytes).whole : undefined;
+  const own = trip(card, state.bytes);
+  const now = motion ? motion.part * own.whole : undefined;
   const isOnPaper = state.sent === PAPER;
   return canvas(
     width,
@@ -293,7 +330,7 @@ const draw = (state, width, motion) => {
     rect(place.frame, "faint", 10),
     label(place.frame.x + 12, place.frame.y + 22, card.name, "ink strong"),
     ...Object.keys(PARTS).map(part),
-    now === undefined ? "" : array(trip(card, state.bytes), now, place),
+    motion ? traveling(motion, own, place) : "",
     strips(state, card, place.height + 20, width, now),
   );
 };
@@ -330,7 +367,7 @@ const summary = (state) => {
 };
 
 const formula = (state) => {
-  const card = cardOf(state);
+  const card = cardOf({ ...state, sent: PAPER });
   const all = (bytes) => size(card.cores * bytes);
   const { link: there, inside, whole } = trip(card, state.bytes);
   return [
@@ -364,7 +401,8 @@ const NOTES = [
     `[NVIDIA, CUDA](${CUDA}) and others. A dash or a missing number is not in the file.`,
   "Bandwidths are in one direction, and rates are those of dense matrices. The thickness " +
     "of a blue bar is proportional to its bandwidth, but at least 2 pixels; memory, link " +
-    "and NVLink have one scale, which differs from card to card.",
+    "and NVLink have one scale, which differs from card to card. Until you send the array, " +
+    "all bars are equally thin.",
   "The array travels at these bandwidths, in whole pieces: it is all in the GPU’s memory " +
     "before the SMs read it, nothing is computed, and latencies, some microseconds for each " +
     "step, are left out. What the L2 cache adds is left out, too; the bars to its left and " +
@@ -386,7 +424,7 @@ const map = figure({
   follows: { part: "part" },
   controls: [
     select("card", "Card", CARDS, "h100"),
-    logRange("guess", "Your guess", [1, 1000], 1, (x) => `${round(x, 2)} ×`),
+    logRange("guess", "Your guess", [1, 1000], 10, (x) => `${round(x, 2)} ×`),
     ...more(
       logRange("bytes", "Array", [1e6, 1e10], 1e9, size),
       select("part", "Part", { none: "none", ...PARTS }, "none"),
@@ -401,6 +439,7 @@ const map = figure({
       main: true,
     },
   ],
+  opening: OPENING,
   touch: (state, part) => {
     open(part);
     return { ...state, part };

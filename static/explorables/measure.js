@@ -102,7 +102,9 @@ export const openPanel = (opener, name, become) => {
   const id = `measure-${name}`;
   const input = make("input", { type: "number", id, min: 0, step: "any", inputmode: "decimal" });
   const question = `${experiment.question} Your prediction (${experiment.unit}):`;
-  const start = button("Measure", () => run());
+  // Where there is nothing to choose, the first button has asked for it.
+  const isAsked = !experiment.question;
+  const start = button(isAsked ? "Measure again" : "Measure", () => run());
   start.classList.add("main");
   const stop = make("button", { type: "button", hidden: "" }, "Stop");
   const status = make("p", { role: "status", class: "said" });
@@ -140,5 +142,6 @@ export const openPanel = (opener, name, become) => {
   });
   opener.closest(".actions").after(box);
   opener.hidden = true;
-  (experiment.question ? input : start).focus();
+  if (isAsked) run();
+  (isAsked ? stop : input).focus();
 };

@@ -267,8 +267,19 @@ const phases = (points, state, x) => {
   });
 };
 
+/** Return the place of a label at the right, above the steps of the curve that would cross it,
+ * unless that is far from its own place.
+ */
+const clearOf = (points, base, long, right, x, y) => {
+  const first = points.findLastIndex((point) => x(point.at) <= right - long);
+  const steps = points.slice(Math.max(0, first)).map((point) => y(total(point)));
+  const isCrossed = steps.some((step) => step > base - 14 && step < base + 4);
+  const above = Math.min(...steps) - 6;
+  return isCrossed && base - above < 40 ? Math.min(base, above) : base;
+};
+
 /** Return the line of the card's capacity, or a note if it is above the chart. */
-const capacityLine = (state, top, width, y, highest) => {
+const capacityLine = (state, points, top, width, x, y, highest) => {
   const limit = capacity(state);
   const text = `${card(state)[0].split(",")[0]}: ${size(limit)}`;
   if (limit > top)
@@ -276,9 +287,10 @@ const capacityLine = (state, top, width, y, highest) => {
   const place = y(limit);
   const gap = y(highest) - place; // The name of the peak may be near.
   const beside = Math.abs(gap) > 24 ? -6 : gap < 0 ? 16 : -24;
+  const base = clearOf(points, place + beside, 7.5 * text.length, width - RIGHT, x, y);
   return (
     horizontal(place, LEFT, width - RIGHT, "dashed") +
-    label(width - RIGHT, place + beside, text, "ink small strong", "end")
+    label(width - RIGHT, base, text, "ink small strong", "end")
   );
 };
 
@@ -317,7 +329,7 @@ const draw = (state, width, _, last) => {
     rowLines({ left, right, y }, rows),
     phases(points, state, x),
     ...ROLES.map((role) => layerOf(points, role, x, y)),
-    capacityLine(state, top, width, y, highest),
+    capacityLine(state, points, top, width, x, y, highest),
     before && before !== highest && before <= top
       ? horizontal(y(before), left, right, "last")
       : "",

@@ -123,6 +123,7 @@ def test_a_page_is_set_in_the_fonts_of_the_book(open_page: Visitor):
 
 WIDTHS_OF_TEXT = """async (style) => {
   const canvas = document.createElement("canvas").getContext("2d");
+  canvas.textRendering = getComputedStyle(document.body).textRendering;
   const text = [...document.querySelectorAll("main p")].map((p) => p.textContent);
   const widths = [];
   for (const family of ["Book Text", "Book Fallback", "No Such Font"]) {
@@ -140,7 +141,7 @@ def test_what_stands_in_for_a_font_is_as_wide(open_http_page: Visitor, style: st
     page = open_http_page("chapter_gpus/trainer.html", viewport=WIDE)
     text, fallback, missing = page.evaluate(WIDTHS_OF_TEXT, style)
     assert fallback != missing, "Liberation Serif is not installed"
-    assert fallback == pytest.approx(text, rel=0.01)
+    assert fallback == pytest.approx(text, rel=0.005)
 
 
 def test_what_stands_in_for_a_font_has_a_bold_and_an_italic(open_http_page: Visitor):

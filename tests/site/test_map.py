@@ -2,8 +2,9 @@
 
 import re
 
-from browsing import TOUCH_SCREEN, Visitor
-from playwright.sync_api import Locator, Page, expect
+import pytest
+from browsing import TOUCH_SCREEN, WIDE, Visitor
+from playwright.sync_api import Locator, Page, Route, expect
 
 SERVER, ROOFLINE = "inference", "performance"
 
@@ -46,14 +47,49 @@ def test_lists_of_sections_need_no_script(open_page: Visitor):
     expect(page).to_have_url(re.compile("does-it-fit.html"))
 
 
+TOLD = "drawing => drawing.outerHTML.replaceAll('&nbsp;', '\xa0')"
+
+
+def test_the_picture_does_not_answer_before_the_figure_asks(open_http_page: Visitor):
+    held: list[Route] = []
+    context = open_http_page.context(viewport=WIDE)
+    context.route("**/explorables/map.js", lambda route: held.append(route))
+    page = open_http_page("index.html")
+    picture = page.locator("figure[data-explorable=map] > img")
+    expect(picture).to_have_css("visibility", "hidden")
+    expect(picture).to_have_css("visibility", "visible", timeout=10_000)  # none came
+    held.pop().continue_()
+    expect(figure(page, "map").locator(".drawing")).to_be_visible()
+
+
+TRAVELS = "drawing => !!drawing.querySelector('.s2.solid[width=\"18\"]')"
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_an_array_shows_the_way_once(open_http_page: Visitor, motion: str):
+    page = open_http_page("index.html", reduced_motion=motion)
+    drawing = figure(page, "map").locator(".drawing")
+    drawing.locator("svg").wait_for()
+    page.wait_for_timeout(500)
+    assert drawing.evaluate(TRAVELS) == (motion != "reduce")
+    if motion != "reduce":
+        assert "3.35" not in drawing.evaluate(TOLD)
+        page.wait_for_timeout(5000)
+        assert not drawing.evaluate(TRAVELS)
+
+
 def test_an_array_travels_there_and_back(open_http_page: Visitor):
     page = open_http_page("index.html", reduced_motion="reduce")
     machine = figure(page, "map")
     guess = machine.get_by_label("Your guess", exact=True)
     guess.press("End")
     expect(machine.locator(".result")).to_contain_text("1000 times as long over")
+    told = machine.locator(".drawing").evaluate(TOLD)
+    assert "?\xa0GB/s" in told and "?\xa0TB/s" in told and "3.35" not in told
     machine.get_by_role("button", name="Send the array").click()
     expect(machine.locator(".result")).to_contain_text("52 times less (you guessed")
+    told = machine.locator(".drawing").evaluate(TOLD)
+    assert "64\xa0GB/s" in told and "3.35\xa0TB/s" in told and "?" not in told
     machine.locator("[data-touch=memory]").first.click()
     expect(machine.locator(".result")).to_contain_text("read")
 

@@ -26,6 +26,25 @@ test("the parts of an H100 have the numbers of its data sheets", () => {
   includes(formula(map), "3.35 TB/s / 64 GB/s = 52 ");
 });
 
+test("what the reader compares is hidden until the array is sent", () => {
+  for (const width of [300, 600]) {
+    const asked = changed(map, { sent: "" });
+    const before = map.draw(asked, width);
+    const text = plain(before + map.summary(asked) + map.result({ ...asked, part: "link" }));
+    includes(text, "? GB/s", "? TB/s", "80 GB");
+    assert.doesNotMatch(text, /64 GB\/s|3.35/);
+    const bars = (drawing) =>
+      [...drawing.matchAll(/<rect ([^>]*) rx="0" class="s1"/g)]
+        .slice(0, 4)
+        .map(([, a]) => [...a.matchAll(/(?:width|height)="([\d.]+)"/g)].map(([, x]) => Number(x)));
+    assert.deepEqual(bars(before).map((sides) => Math.min(...sides)), [2, 2, 2, 2]);
+    // The bars grow in 400 ms of 5 seconds.
+    const sent = changed(map, { sent: "yes" });
+    const grown = (part) => Math.max(...bars(map.draw(sent, width, { from: asked, part }))[1]);
+    assert.deepEqual([0.04, 0.08, 0.5].map(grown), [53, 104, 104]);
+  }
+});
+
 test("the thickness of a bar is proportional to its bandwidth", () => {
   for (const width of [300, 600]) {
     const drawing = map.draw(changed(map, { card: "t4" }), width);
