@@ -177,7 +177,7 @@ def choices(tabs: Sequence[str], machines: Sequence[str]) -> dict[str, list[str]
     return {
         "tab": [*tabs],
         "beside": ["none", *tabs],  # the second framework of a comparison
-        "differences": ["off", "on"],
+        "differences": ["on", "off"],
         "machine": [*machines],
         "predict": ["on", "off"],  # whether outputs are covered until readers predict
         "code": ["folded", "shown"],

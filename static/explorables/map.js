@@ -340,6 +340,14 @@ const draw = (state, width, motion) => {
 const asLong = (factor) =>
   round(factor, 2) === 1 ? "as long" : `${round(factor, 2)} times as long`;
 
+// Returns a guess and how far it is off, in words.
+const verdict = (guess, card) => {
+  const factor = guess / (card.bandwidth / card.pcie);
+  const off = round(Math.max(factor, 1 / factor), 2);
+  const way = factor < 1 ? "small" : "large";
+  return `${round(guess, 2)}, ${off === 1 ? "right" : `too ${way} by a factor of ${off}`}`;
+};
+
 const result = (state) => {
   const card = cardOf(state);
   const part = PARTS[state.part];
@@ -353,10 +361,10 @@ const result = (state) => {
       `Your guess for the ${card.name}: ${size(state.bytes)} takes ${asLong(state.guess)} over ` +
       "the link as from the memory to the SMs."
     );
-  const guessed = state.sent === PAPER ? "" : ` (you guessed ${round(state.guess, 2)})`;
+  const guessed = state.sent === PAPER ? "" : `you guessed ${verdict(state.guess, card)}; `;
   return (
-    `${card.name}: ${size(state.bytes)} takes ${time(link)} over the link and ` +
-    `${time(inside)} from the memory to the SMs, ${ratio(card)} times less${guessed}.`
+    `${ratio(card)} times: ${guessed}on the ${card.name}, ${size(state.bytes)} takes ` +
+    `${time(link)} over the link and ${time(inside)} from the memory to the SMs.`
   );
 };
 

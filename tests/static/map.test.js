@@ -73,7 +73,9 @@ test("what a part does is said in seven words or so", () => {
 test("an array travels at the bandwidths of the card", () => {
   // 1 GB at 16 and at 320 GB/s
   const state = { card: "t4", sent: "yes", guess: 5 };
-  includes(result(map, state), "62.5 ms over the link", "3.13 ms from", "20 times less (you guessed 5)");
+  includes(result(map, state), "20 times: you guessed 5, too small by a factor of 4;", "62.5 ms over");
+  includes(result(map, { ...state, guess: 60 }), "3.13 ms from", "60, too large by a factor of 3;");
+  includes(result(map, { ...state, guess: 20 }), "you guessed 20, right;");
   for (const width of [300, 600]) {
     const wide = width > 480;
     const at = (part) => {
