@@ -123,7 +123,7 @@ def test_a_page_is_set_in_the_fonts_of_the_book(open_page: Visitor):
 
 WIDTHS_OF_TEXT = """async (style) => {
   const canvas = document.createElement("canvas").getContext("2d");
-  canvas.textRendering = getComputedStyle(document.body).textRendering;
+  canvas.textRendering = "geometricPrecision";  // as in static/book.css
   const text = [...document.querySelectorAll("main p")].map((p) => p.textContent);
   const widths = [];
   for (const family of ["Book Text", "Book Fallback", "No Such Font"]) {
