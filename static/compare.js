@@ -160,7 +160,9 @@
   const differenceOf = (a, b) => Math.abs(heightOf(a) - heightOf(b));
   const isTold = ({ block, kind }) => kind === "output" || block.matches(REPLIES);
 
-  const placeAt = (block, row) => block && (block.style.gridRow = row);
+  const placeAt = (block, row) => {
+    if (block) block.style.gridRow = row;
+  };
   const place = ({ block }, row) => placeAt(block, row);
 
   // Places what is between two pairs on each side. Returns the row below.

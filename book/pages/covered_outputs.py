@@ -31,7 +31,8 @@ FORM = """\
 INPUT = '<span><input type="text" inputmode="decimal" autocomplete="off"> \
 {}</span>'
 FIELD = "<label><span>{}</span> {}</label>\n"
-CHOICE = '<label><input type="{kind}" name="guess" value="{0}"> {0}</label>\n'
+CHOICE = '<label><input type="radio" name="guess" value="{0}"> {0}</label>\n'
+ITEM = '<label><input type="checkbox" value="{0}"> {0}</label>\n'
 SEVERAL = "<fieldset>\n<legend>{}</legend>\n{}</fieldset>"
 LABEL = "<p><strong>{}</strong></p>\n"
 ROW = """\
@@ -59,8 +60,8 @@ def fields(prediction: Prediction) -> str:
     question, fields = html.escape(prediction.question), prediction.fields
     inputs = [INPUT.format(html.escape(asked.unit)) for asked in fields]
     if choices := fields[0].choices:
-        kind = "checkbox" if fields[0].is_order else "radio"
-        shown = (CHOICE.format(html.escape(choice), kind=kind) for choice in choices)
+        form = ITEM if fields[0].is_order else CHOICE
+        shown = (form.format(html.escape(choice)) for choice in choices)
     elif len(fields) == 1:
         return f"<label><span>{question}</span> {inputs[0]}</label>"
     else:

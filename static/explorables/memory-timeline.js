@@ -268,14 +268,15 @@ const phases = (points, state, x) => {
 };
 
 /** Return the place of a label at the right, above the steps of the curve that would cross it,
- * unless that is far from its own place.
+ * unless that is far from its own place, or near the name of the peak.
  */
-const clearOf = (points, base, long, right, x, y) => {
+const clearOf = (points, base, long, right, x, y, highest) => {
   const first = points.findLastIndex((point) => x(point.at) <= right - long);
   const steps = points.slice(Math.max(0, first)).map((point) => y(total(point)));
   const isCrossed = steps.some((step) => step > base - 14 && step < base + 4);
   const above = Math.min(...steps) - 6;
-  return isCrossed && base - above < 40 ? Math.min(base, above) : base;
+  const isFree = base - above < 40 && Math.abs(above - y(highest)) > 30;
+  return isCrossed && isFree ? Math.min(base, above) : base;
 };
 
 /** Return the line of the card's capacity, or a note if it is above the chart. */
@@ -287,7 +288,8 @@ const capacityLine = (state, points, top, width, x, y, highest) => {
   const place = y(limit);
   const gap = y(highest) - place; // The name of the peak may be near.
   const beside = Math.abs(gap) > 24 ? -6 : gap < 0 ? 16 : -24;
-  const base = clearOf(points, place + beside, 7.5 * text.length, width - RIGHT, x, y);
+  const long = 7.5 * text.length;
+  const base = clearOf(points, place + beside, long, width - RIGHT, x, y, highest);
   return (
     horizontal(place, LEFT, width - RIGHT, "dashed") +
     label(width - RIGHT, base, text, "ink small strong", "end")

@@ -54,7 +54,8 @@ def test_the_picture_does_not_answer_before_the_figure_asks(open_http_page: Visi
     held: list[Route] = []
     context = open_http_page.context(viewport=WIDE)
     context.route("**/explorables/map.js", lambda route: held.append(route))
-    page = open_http_page("index.html")
+    page = context.new_page()
+    page.goto(f"{open_http_page.base}index.html", wait_until="commit")
     picture = page.locator("figure[data-explorable=map] > img")
     expect(picture).to_have_css("visibility", "hidden")
     expect(picture).to_have_css("visibility", "visible", timeout=10_000)  # none came

@@ -214,6 +214,7 @@ def test_figures_with_a_script_of_their_own_can_be_explored(site: Path, pages: P
         "cards",
         "prices",
         "language-models",
+        "training-cards",
         "warp-drawing",
         "expectations",
     }
