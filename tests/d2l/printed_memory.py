@@ -1,4 +1,4 @@
-"""What the tests read in the output of `python -m d2l memory`."""
+"""Reads the output of `python -m d2l memory` for the tests."""
 
 import re
 
