@@ -319,7 +319,7 @@ def test_the_front_page_starts_in_the_chosen_framework(open_page: Visitor):
     assert page.evaluate("document.documentElement.dataset.tab") == TABS[2]
 
 
-ROOM = """(figure) => {
+RESERVED = """(figure) => {
   const style = getComputedStyle(figure);
   const room = 16 * parseFloat(style.getPropertyValue("--room"));
   return [parseFloat(style.gridTemplateRows), room];
@@ -334,7 +334,7 @@ def test_the_figure_of_the_front_page_is_interactive_at_once(
     expect(page.locator("figure.live .explorable select").first).to_be_in_viewport()
     # The space is reserved, so that the text below does not move.
     figure = page.locator("figure.live").first
-    first, room = figure.evaluate(ROOM)
+    first, room = figure.evaluate(RESERVED)
     assert first == room
 
 
