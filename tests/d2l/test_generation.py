@@ -319,7 +319,9 @@ def as_if_full(model):
     mixer = next(
         layer.mixer for layer in model.layers if layer.mixer.kind in ("full", "latent")
     )
-    values = 2 * 128 * 128 if mixer.kind == "latent" else mixer.values
+    # DeepSeek-V3 has 128 heads, with keys of 128 + 64 values and values of 128.
+    latent = 128 * (128 + 64 + 128)
+    values = latent if mixer.kind == "latent" else mixer.values
     return 2 * values * 131072 * len(model.layers)
 
 
