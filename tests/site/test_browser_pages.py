@@ -58,7 +58,7 @@ def test_a_page_fits_every_screen(open_http_page: Visitor, path: str):
 @pytest.mark.parametrize("path", each(WITH_TABS))
 def test_a_line_holds_as_much_as_is_read_with_ease(open_http_page: Visitor, path: str):
     lines = sorted(probe(open_http_page(path), "lineLengths"))
-    assert len(lines) >= 9
+    assert len(lines) >= 10
     assert CHARACTERS[0] <= lines[len(lines) // 2] <= CHARACTERS[1]
 
 
