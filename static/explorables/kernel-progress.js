@@ -1,9 +1,23 @@
 /* The reader's kernels as this browser keeps them: their text, and how far each task is. */
 
-/** Return the reader's own text of a task, or null. */
-export const draft = (name) => bookKept(`kernel-${name}`);
+/** Return the reader's own text of a task, or null: each browser tab keeps its own, and a new
+ * one begins with the latest. */
+export const draft = (name) => {
+  try {
+    return sessionStorage.getItem(`kernel-${name}`) ?? bookKept(`kernel-${name}`);
+  } catch {
+    return bookKept(`kernel-${name}`);
+  }
+};
 
-export const keepDraft = (name, text) => bookKeep(`kernel-${name}`, text);
+export const keepDraft = (name, text) => {
+  bookKeep(`kernel-${name}`, text);
+  try {
+    sessionStorage.setItem(`kernel-${name}`, text);
+  } catch {
+    // The book's storage or the page holds it.
+  }
+};
 
 /** Return the fewest sectors of a right kernel as a multiple of our solution's, or 0. */
 export const best = (name) => Number(bookKept(`kernel-best-${name}`)) || 0;

@@ -300,6 +300,7 @@ def test_a_gpu_that_does_not_finish_is_given_up(engine: Browser, site: Path):
         assert "Load the page again; your text is kept." in check(figure)
         page.evaluate("window.hanging = []")
         page.reload()
+        assert editor(task(page, "sum")).input_value() == mine
         assert "The result is right" in check(task(page, "sum"))
         page.close()
 
@@ -478,6 +479,32 @@ def test_a_text_is_never_lost(engine: Browser, http_url: str):
     page.reload()
     assert editor(task(page, "neighbors")).input_value() == own
     page.close()
+
+
+def test_each_browser_tab_keeps_its_own_text(engine: Browser, http_url: str):
+    context = engine.new_context()
+    first, second = context.new_page(), context.new_page()
+    for page in (first, second):
+        page.goto(http_url + PAGE)
+        editor(task(page, "copy")).fill(f"{HEAD} }} // {page is first}")
+    for page in (first, second):
+        page.reload()
+        assert editor(task(page, "copy")).input_value().endswith(str(page is first))
+    third = context.new_page()
+    third.goto(http_url + PAGE)
+    assert editor(task(third, "copy")).input_value().endswith("False")
+    context.close()
+
+
+def test_a_text_is_kept_where_only_the_tab_can(engine: Browser, http_url: str):
+    context = engine.new_context()
+    page = context.new_page()
+    page.goto(http_url + PAGE)
+    editor(task(page, "copy")).fill("mine")
+    page.evaluate("localStorage.clear()")
+    page.reload()
+    assert editor(task(page, "copy")).input_value() == "mine"
+    context.close()
 
 
 def test_lines_have_numbers_and_all_are_seen(page: Page):
