@@ -171,7 +171,11 @@
   function askAgain() {
     const [, name] = /^#again=(.*)$/.exec(location.hash) ?? [];
     if (!name) return;
-    history.replaceState(history.state, "", location.href.split("#")[0]);
+    try {
+      history.replaceState(history.state, "", location.href.split("#")[0]);
+    } catch {
+      // Where this is forbidden, the question is asked again when the page is loaded again.
+    }
     const asked = /** @type {HTMLElement[]} */ ([...document.querySelectorAll(".prediction")]).filter(
       ({ dataset }) => dataset.question === decodeURIComponent(name),
     );

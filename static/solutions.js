@@ -75,7 +75,11 @@
     const solved = solutions.flatMap(({ open }, i) => (open ? [i] : []));
     const place = placeOf(solutions[solved[0]]);
     const state = { ...history.state, solved, height: root.scrollHeight, place };
-    history.replaceState(state, "");
+    try {
+      history.replaceState(state, "");
+    } catch {
+      // Where this is forbidden, solutions are closed when the reader comes back.
+    }
   }
 
   function reopen() {

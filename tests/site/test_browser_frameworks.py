@@ -113,6 +113,10 @@ def test_nothing_breaks_where_storage_is_blocked(open_page: Visitor):
     assert chosen(page, "theme") == "dark"
     page.keyboard.press("?")
     page.uncheck("#shortcuts-on")
+    page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide'))")
+    page.evaluate("location.hash = '#again=nothing'")
+    page.reload()
+    assert page.locator("h1").first.is_visible()
 
 
 def test_a_link_into_a_panel_chooses_it(open_page: Visitor):
