@@ -91,7 +91,8 @@ def compose(
             said = [point.after] if point.after else said
         yield Slide("point", sentence, list(_shown(point)), said, line, prediction)
     if talk.summary:
-        yield Slide("summary", "Summary", [Text(talk.summary)], [talk.exercise])
+        notes = [talk.exercise or talk.lead or title]
+        yield Slide("summary", "Summary", [Text(talk.summary)], notes)
 
 
 def _shown(point: Point) -> Iterator[SlideItem]:
