@@ -234,6 +234,7 @@ def test_a_summary_is_without_the_other_frameworks_and_has_an_exercise():
     assert (summary.kind, summary.title) == ("summary", "Summary")
     assert summary.blocks == [Text("* One.\n* JAX.")]
     assert summary.notes == ["1. Do."]
+    assert compose(text)[-1].notes == ["T"]  # without exercises
 
 
 SOURCE = '''\
