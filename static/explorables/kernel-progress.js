@@ -13,6 +13,7 @@ export const draft = (name) => {
 export const keepDraft = (name, text) => {
   bookKeep(`kernel-${name}`, text);
   try {
+    sessionStorage.removeItem(`kernel-${name}`); // no older text stays where there is no room
     sessionStorage.setItem(`kernel-${name}`, text);
   } catch {
     // The book's storage or the page holds it.

@@ -333,6 +333,12 @@ def test_the_page_does_not_wait_for_a_verdict(engine: Browser, page: Page, name:
     expect(figure.locator(".verdict")).to_contain_text(ends)
 
 
+@pytest.mark.timing
+@pytest.mark.parametrize("name", RIGHT)
+def test_an_endless_kernel_gets_its_verdict_in_time(page: Page, name: str):
+    assert "The result is wrong" in check(task(page, name), ENDLESS)
+
+
 def test_two_presses_end_with_a_verdict(page: Page):
     figure = task(page, "sum")
     solve(figure)
