@@ -281,6 +281,13 @@ def synchronize() -> None:
         jax.block_until_ready(held)
 
 
+def wait_for(result: Any) -> None:
+    """Wait until the arrays of `result` have their values; without any, for all."""
+    if result is None:
+        synchronize()
+    jax.block_until_ready(result)
+
+
 class Benchmark:
     """Print how long a block takes, including its work on all devices.
 
@@ -315,7 +322,7 @@ def time_call(function: Callable, *args: Any, repeats: int = 5) -> float:
         synchronize()
         timer = Timer()
         result = function(*args)  # held, so that it can be waited for
-        synchronize()
+        wait_for(result)
         times.append(timer.stop())
         del result  # its memory is free for the next call
     return min(times[1:])
@@ -408,6 +415,10 @@ class Module(nn.Module, HyperParameters):
     def plot(self, key: str, value: Any, train: bool) -> None:
         """Add `value`, a scalar, to the curve train_`key` or val_`key`."""
         label = f"train_{key}" if train else f"val_{key}"
+        if jnp.size(value) != 1:
+            raise ValueError(
+                f"plot takes a number; {label} has shape {jnp.shape(value)}"
+            )
         if self.trainer.curves is None:  # outside of a step
             add_point(self.trainer, label, value)
         else:  # the step returns it
@@ -430,6 +441,15 @@ class Module(nn.Module, HyperParameters):
         )
 
 
+# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
+@contextlib.contextmanager
+def without_mesh() -> Iterator[None]:
+    """Compute outside of the mesh of `jax.set_mesh`, if there is one."""
+    with jax.set_mesh(Mesh(np.empty((), object), ())):
+        yield
+
+
+# Defined in chapter_gpus/trainer.md (sec_trainer)
 class Trainer(HasSettings):
     """Trains a model.
 
@@ -463,11 +483,10 @@ class Trainer(HasSettings):
         )
         if not variables.get("params"):
             raise ValueError("this model has no parameters to train")
-        state = TrainState.create(
+        state = make_state(
+            variables,
             apply_fn=self.apply_function(model),
             tx=self.optim,
-            params=variables["params"],
-            batch_stats=variables.get("batch_stats", {}),
             dropout_rng=dropout_key,
         )
         if isinstance(state.opt_state, type):  # some optimizers return `EmptyState`
@@ -548,6 +567,7 @@ class Trainer(HasSettings):
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     @locate_errors()
+    @without_mesh()
     def fit(
         self,
         model: Module,
@@ -572,6 +592,7 @@ class Trainer(HasSettings):
             # a callback may end the training early
             for self.epoch in epochs_left(self):
                 self.fit_epoch()
+        report_skipped(self)
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def val_step(self, state: TrainState, batch: Any) -> dict:
@@ -583,38 +604,38 @@ class Trainer(HasSettings):
     def train_step(self, state: TrainState, batch: Any) -> tuple:
         """Return the state after a step on a minibatch, and the values to plot."""
         key = jax.random.fold_in(state.dropout_rng, state.step)
-        stats, grads, curves = self.compute_gradients(
+        collections, grads, curves = self.compute_gradients(
             state.replace(dropout_rng=key), batch
         )
         if self.gradient_clip_val > 0:
             grads = self.clip_gradients(self.gradient_clip_val, grads)
-        return state.apply_gradients(grads=grads, batch_stats=stats), curves
+        return state.with_collections(collections).apply_gradients(grads=grads), curves
 
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def compute_gradients(self, state: TrainState, batch: Any) -> tuple:
-        """Return statistics, gradients and values to plot, from `accumulate` parts."""
+        """Return collections, gradients and values to plot, from `accumulate` parts."""
         if self.accumulate == 1:
             return self.part_gradients(state, batch)
         (first, first_share), (others, share) = split_batch(batch, self.accumulate)
 
         def add(carry, part):
-            stats, key, total = carry
+            collections, key, total = carry
             key = jax.random.fold_in(key, 1)
-            stats, *new = self.part_gradients(
-                state.replace(batch_stats=stats, dropout_rng=key), part
+            collections, *new = self.part_gradients(
+                state.with_collections(collections).replace(dropout_rng=key), part
             )
             total = jax.tree.map(lambda x, y: x + share * y, total, new)
-            return (stats, key, total), None
+            return (collections, key, total), None
 
-        stats, *new = self.part_gradients(state, first)
+        collections, *new = self.part_gradients(state, first)
         if first_share == 1:  # the minibatch has a single example
-            return stats, *new
+            return collections, *new
         total = jax.tree.map(lambda x: first_share * x, new)
         with jax.disable_jit(not isinstance(state.step, jax.core.Tracer)):
-            (stats, _, (grads, curves)), _ = jax.lax.scan(
-                add, (stats, state.dropout_rng, total), others
+            (collections, _, (grads, curves)), _ = jax.lax.scan(
+                add, (collections, state.dropout_rng, total), others
             )
-        return stats, grads, curves
+        return collections, grads, curves
 
     def fit_epoch(self) -> None:
         """Train on each minibatch once, then validate."""
@@ -638,20 +659,22 @@ class Trainer(HasSettings):
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def part_gradients(self, state: TrainState, part: Any) -> tuple:
-        """Return the statistics, the gradients and the values to plot of a part."""
+        """Return the collections, the gradients and the values to plot of a part."""
         with collect_curves(self) as curves:
             value, grads = loss_and_gradients(
                 self.model.training_step(state.params, self.ranks.divide(part), state)
             )
-        stats = value[1]["batch_stats"] if state.batch_stats else {}
-        stats, grads = self.ranks.divide((stats, grads), divided=False)  # the sum
-        return stats, grads, curves
+        check_gradients(grads, state.params)
+        collections, grads = self.ranks.divide(  # the sum
+            (new_collections(state, value), grads), divided=False
+        )
+        return collections, grads, curves
 
     # Defined in chapter_gpus/tools.md (sec_gpu_tools)
     def clip_gradients(self, grad_clip_val: float, grads: Any) -> Any:
         """Return the gradients, scaled to a joint norm of at most `grad_clip_val`."""
         scale = jnp.minimum(1, grad_clip_val / optax.tree.norm(grads))
-        return jax.tree_util.tree_map(lambda grad: scale * grad, grads)
+        return jax.tree.map(lambda grad: scale * grad, grads)
 
 
 class Callback:
@@ -873,12 +896,13 @@ Trainer.precision = Setting(
 Trainer.loss_scale = 2.0**12
 
 
+@partial(jax.custom_jvp, nondiff_argnums=(1,))
 def scale_gradient(X: jax.Array, scale: float) -> jax.Array:
     """Return `X`; its gradient is multiplied by `scale`."""
-    if scale == 1:
-        return X
-    constant = jax.lax.stop_gradient(X)
-    return constant + scale * (X - constant)
+    return X
+
+
+scale_gradient.defjvp(lambda scale, values, changes: (values[0], scale * changes[0]))
 
 
 def compute_in(
@@ -907,6 +931,18 @@ def compute_in(
     params = convert(variables["params"], dtype, before=1 / scale)
     result = function({**variables, "params": params}, *convert(args, dtype), **options)
     return convert(result, jnp.float32, after=scale)
+
+
+def report_skipped(trainer: Trainer) -> None:
+    """Warn if steps in float16 were skipped because of their gradients."""
+    found = trainer.state.opt_state
+    if isinstance(found, optax.ApplyIfFiniteState) and found.total_notfinite:
+        warnings.warn(
+            f"{found.total_notfinite} of {trainer.state.step} steps were skipped, since "
+            "their gradients in float16 were not finite; lower trainer.loss_scale, or "
+            "choose bfloat16",
+            stacklevel=3,
+        )
 
 
 def resnet18_checkpointing() -> str:
@@ -998,7 +1034,7 @@ def time_in_turn(functions: dict, rounds: int = 6) -> dict:
             synchronize()
             timer = Timer()
             result = functions[name]()  # held, so that it can be waited for
-            synchronize()
+            wait_for(result)
             times[name].append(timer.stop())
             del result
     counted = {name: sorted(measured[1:]) for name, measured in times.items()}
@@ -1120,15 +1156,16 @@ def trace_events(function: Callable, path: str) -> list[tuple]:
 
 
 def step_flops(trainer: Trainer, batch: Any) -> float:
-    """Return the FLOPs of a step on each device, three times a forward pass."""
-    state, mode = trainer.state, trainer.model.training
-    variables = {"params": state.params, "batch_stats": state.batch_stats}
-    trainer.model.training = False
-    forward = partial(state.apply_fn, variables)
-    inputs = (batch,) if isinstance(batch, dict) else batch[:-1]
-    counted = list_operations(forward, *inputs)
-    trainer.model.training = mode
-    return 3 * sum(op.flops for op in counted) / len(trainer.devices)
+    """Return the FLOPs of the gradients of a step on each device.
+
+    What checkpointing computes again does not count. Raises ValueError if JAX cannot
+    trace the step.
+    """
+    with tracing(trainer.model):
+        counted = list_operations(
+            trainer.compute_gradients, trainer.state, batch, again=False
+        )
+    return sum(op.flops for op in counted) / len(trainer.devices)
 
 
 class MFU(Callback):
@@ -2096,7 +2133,7 @@ def move_to(batch: Any, device: jax.Device) -> Any:
         is_array = isinstance(item, (jax.Array, np.ndarray))
         return jax.device_put(item, device) if is_array else item
 
-    return jax.tree_util.tree_map(move, batch)
+    return jax.tree.map(move, batch)
 
 
 @partial(jax.jit, static_argnames="count")
@@ -2227,6 +2264,96 @@ class TrainState(train_state.TrainState):
     batch_stats: Any
     dropout_rng: Any
 
+    def collections(self) -> dict:
+        """Return the variables that are not trained, by collection."""
+        return {"batch_stats": self.batch_stats}
+
+    def with_collections(self, collections: dict) -> TrainState:
+        """Return this state with new values of the variables that are not trained."""
+        return self.replace(batch_stats=collections["batch_stats"])
+
+    def variables(self, params: Any) -> dict:
+        """Return all variables of the model, with the parameters `params`."""
+        return {"params": params, **self.collections()}
+
+    def rngs(self) -> dict:
+        """Return a key for dropout, and another for all other random streams."""
+        return {
+            "dropout": self.dropout_rng,
+            "params": jax.random.split(self.dropout_rng)[1],
+        }
+
+
+class CollectionState(TrainState):
+    """The state of a model with collections of its own, besides `batch_stats`."""
+
+    others: Any
+
+    def collections(self) -> dict:
+        """Return the variables that are not trained, by collection."""
+        return {**super().collections(), **self.others}
+
+    def with_collections(self, collections: dict) -> CollectionState:
+        """Return this state with new values of the variables that are not trained."""
+        return (
+            super()
+            .with_collections(collections)
+            .replace(others={name: collections[name] for name in self.others})
+        )
+
+
+def make_state(variables: dict, **fields: Any) -> TrainState:
+    """Return the state before the first step of a model with these variables.
+
+    Collections that `sow` fills in each call are left out: their tuples would grow.
+    """
+
+    def is_sown(tree):
+        parts = jax.tree.leaves(tree, is_leaf=lambda part: isinstance(part, tuple))
+        return any(isinstance(part, tuple) for part in parts)
+
+    fields |= {
+        "params": variables["params"],
+        "batch_stats": variables.get("batch_stats", {}),
+    }
+    others = {
+        name: tree
+        for name, tree in variables.items()
+        if name not in fields and not is_sown(tree)
+    }
+    if others:
+        return CollectionState.create(**fields, others=others)
+    return TrainState.create(**fields)
+
+
+def new_collections(state: TrainState, value: Any) -> dict:
+    """Return the collections of a state after a step that returned `value`.
+
+    Their new values come with the loss, as `apply` returns them; others stay as they
+    are. Raises TypeError if those of `batch_stats` are missing.
+    """
+    updates = value[1] if isinstance(value, (list, tuple)) else {}
+    if state.batch_stats and "batch_stats" not in updates:
+        raise TypeError(
+            "this model has batch_stats, so training_step must return (loss, updates) "
+            'and the gradients; apply(..., mutable=["batch_stats"]) returns updates'
+        )
+    return {
+        name: jax.tree.map(
+            lambda new, old: jnp.asarray(new, old.dtype), updates.get(name, old), old
+        )
+        for name, old in state.collections().items()
+    }
+
+
+def check_gradients(grads: Any, params: Any) -> None:
+    """Raise TypeError unless gradients form a tree like that of the parameters."""
+    if jax.tree.structure(grads) != jax.tree.structure(params):
+        raise TypeError(
+            "training_step must return the loss and its gradients, as "
+            "jax.value_and_grad does; the second value is no tree like the parameters"
+        )
+
 
 @contextlib.contextmanager
 def collect_curves(trainer: Any) -> Iterator[dict]:
@@ -2326,7 +2453,7 @@ class SGD(HyperParameters):
 
     def update(self, updates: Any, state: Any, params: Any = None) -> tuple:
         """Return the changes of the parameters for the gradients `updates`."""
-        changes = jax.tree_util.tree_map(lambda g: -self.lr * g, updates)
+        changes = jax.tree.map(lambda g: -self.lr * g, updates)
         return changes, state
 
 
@@ -2557,15 +2684,18 @@ class OperationRecorder(Operations):
     counts once, and of several branches the one with the most FLOPs counts.
     """
 
-    def __init__(self, jaxpr: Any):
+    def __init__(self, jaxpr: Any, again: bool = True):
         self.list: list[Operation] = []
+        self.again = again  # whether what checkpointing computes again counts
         super().__init__(jaxpr)
 
     def call(self, op: Any, read: list[int]) -> list[int]:
         """Record an operation; return the numbers of its results."""
+        if not self.again and "rematted" in str(op.source_info.name_stack):
+            return [self.add(v.aval) for v in op.outvars]
         made, name = super().call(op, read), op.primitive.name
         if name in self.loops:
-            self.list += loop_operations(op)
+            self.list += loop_operations(op, self.again)
         elif made and name not in (*self.views, *self.functions):
             first = (op.invars or op.outvars)[0].aval
             self.list.append(
@@ -2579,24 +2709,39 @@ class OperationRecorder(Operations):
         return made
 
 
-def loop_operations(op: Any) -> list[Operation]:
+def loop_operations(op: Any, again: bool = True) -> list[Operation]:
     """Return the operations of a loop or a choice in a jaxpr."""
     params = op.params
     bodies = params.get("branches") or [
         params[name] for name in ("jaxpr", "cond_jaxpr", "body_jaxpr") if name in params
     ]
-    lists = [OperationRecorder(body).list for body in bodies]
+    lists = [OperationRecorder(body, again).list for body in bodies]
     if "branches" in params:
         return max(lists, key=lambda ops: sum(op.flops for op in ops))
     return sum(lists, []) * params.get("length", 1)
 
 
-def list_operations(function: Callable, *args: Any) -> list[Operation]:
+def list_operations(
+    function: Callable, *args: Any, again: bool = True
+) -> list[Operation]:
     """Return the operations of `function(*args)`, in order.
 
-    It is traced and does not run, so the arguments may be shapes.
+    It is traced and does not run, so the arguments may be shapes. Without `again`,
+    what checkpointing computes again is left out.
     """
-    return OperationRecorder(jax.make_jaxpr(function)(*args)).list
+    return OperationRecorder(jax.make_jaxpr(function)(*args), again).list
+
+
+@contextlib.contextmanager
+def tracing(model: Any) -> Iterator[None]:
+    """Turn an error of a block that traces `model` into a ValueError of one line."""
+    try:
+        yield
+    except Exception as error:
+        cause, line = f"{error}".split("\n")[0], own_line(error)
+        raise ValueError(
+            f"JAX cannot trace {type(model).__name__}: {cause}{line and ' at ' + line}"
+        ) from error
 
 
 def predict_memory(
@@ -2612,7 +2757,7 @@ def predict_memory(
     """
     trainer = shape_trainer(model)
     trainer.accumulate, trainer.precision = accumulate, precision
-    try:
+    with tracing(trainer.model):
         state = state_shapes(trainer, batch)
         step = jax.jit(trainer.train_step, donate_argnums=0)
         lowered = step.lower(state, batch)
@@ -2625,13 +2770,8 @@ def predict_memory(
                 stacklevel=2,
             )
         saved = step_activations(trainer.model, state, batch, accumulate)
-    except Exception as error:
-        cause, line = f"{error}".split("\n")[0], own_line(error)
-        raise ValueError(
-            f"JAX cannot trace {type(model).__name__}: {cause}{line and ' at ' + line}"
-        ) from error
     return StepMemory(
-        nbytes([state.params, state.batch_stats]),
+        nbytes(state.variables(state.params)),
         nbytes(state.params),
         nbytes(state.opt_state),
         nbytes(saved),
@@ -3148,7 +3288,12 @@ class Classifier(Module):
         self, params: Any, X: Sequence, Y: jax.Array, state: Any, averaged: bool = True
     ) -> jax.Array:
         """Return the fraction of correct predictions, or 1 or 0 for each."""
-        Y_hat = state.apply_fn({"params": params, "batch_stats": state.batch_stats}, *X)
+        Y_hat, _ = state.apply_fn(
+            state.variables(params),
+            *X,
+            mutable=[*state.collections()],
+            rngs=state.rngs(),
+        )
         Y_hat = Y_hat.reshape(-1, Y_hat.shape[-1])
         compare = (Y_hat.argmax(axis=1) == Y.reshape(-1)).astype(jnp.float32)
         return compare.mean() if averaged else compare
@@ -3158,10 +3303,10 @@ class Classifier(Module):
     ) -> tuple:
         """Return the mean cross-entropy, or the one of each example; and updates."""
         Y_hat, updates = state.apply_fn(
-            {"params": params, "batch_stats": state.batch_stats},
+            state.variables(params),
             *X,
-            mutable=["batch_stats"],
-            rngs={"dropout": state.dropout_rng},
+            mutable=[*state.collections()],
+            rngs=state.rngs(),
         )
         l = optax.softmax_cross_entropy_with_integer_labels(
             Y_hat.reshape(-1, Y_hat.shape[-1]), Y.reshape(-1)
@@ -3349,7 +3494,7 @@ def read_arrays(path: Path, like: Any) -> Any:
 
 def array_shapes(state: Any) -> dict[str, tuple]:
     """Return the shape of each array of a tree by name, such as `opt_state.0.mu.w`."""
-    pairs = jax.tree_util.tree_leaves_with_path(state)
+    pairs = jax.tree.leaves_with_path(state)
     names = [
         jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in pairs
     ]
@@ -3619,4 +3764,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 649af45490aa3f0d.
+# Generated from 57252a8519de34f9.
