@@ -929,7 +929,8 @@ def compute_in(
         )
 
     params = convert(variables["params"], dtype, before=1 / scale)
-    result = function({**variables, "params": params}, *convert(args, dtype), **options)
+    args = convert(args, dtype, before=1 / scale)
+    result = function({**variables, "params": params}, *args, **options)
     return convert(result, jnp.float32, after=scale)
 
 
@@ -941,7 +942,7 @@ def report_skipped(trainer: Trainer) -> None:
             f"{found.total_notfinite} of {trainer.state.step} steps were skipped, since "
             "their gradients in float16 were not finite; lower trainer.loss_scale, or "
             "choose bfloat16",
-            stacklevel=3,
+            stacklevel=5,
         )
 
 
@@ -3764,4 +3765,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 57252a8519de34f9.
+# Generated from 3a9acc1d1a589f52.

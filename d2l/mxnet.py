@@ -3264,4 +3264,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from db8d4827388f299e.
+# Generated from ea2e757214a1d979.

@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 6d963514c81be0a6.
+# Generated from 5e631362ea7f7a52.

@@ -123,3 +123,97 @@ def test_products_of_groups_of_rows():
     assert flops(loss, X, W) == product
     # JAX also lists the forward product, whose result is not needed.
     assert flops(jax.grad(loss, (0, 1)), X, W) == 3 * product
+
+
+# FLOPs of a step
+
+
+class Frozen(d2l.Classifier):
+    """A layer that stays as it is, and one that is trained."""
+
+    lr: float = 0.1
+
+    def setup(self) -> None:
+        self.frozen, self.net = nn.Dense(32), nn.Dense(10)
+
+    def forward(self, X: jax.Array) -> jax.Array:
+        return self.net(jax.lax.stop_gradient(self.frozen(X)))
+
+
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, X: jax.Array) -> jax.Array:
+        return nn.Dense(16)(jnp.tanh(nn.Dense(32)(X)))
+
+
+class Checkpointed(d2l.Classifier):
+    """A block, computed again in the backward pass, or not, and a layer."""
+
+    again: bool
+    lr: float = 0.1
+
+    def setup(self) -> None:
+        block = nn.remat(Block) if self.again else Block
+        self.net = nn.Sequential([block(), nn.Dense(10)])
+
+
+class Penalized(d2l.Classifier):
+    """Pays for the gradient of its outputs with respect to its inputs."""
+
+    lr: float = 0.1
+
+    def setup(self) -> None:
+        self.net = nn.Sequential([nn.Dense(32), jnp.tanh, nn.Dense(10)])
+
+    def loss(self, params: Any, X: Any, Y: Any, state: Any, averaged: bool = True):
+        loss, updates = super().loss(params, X, Y, state, averaged)
+        outputs = jax.grad(lambda X: state.apply_fn({"params": params}, X).sum())
+        return loss + (outputs(X[0]) ** 2).mean(), updates
+
+
+def started(model: Any, **settings: Any) -> tuple[Any, tuple]:
+    data = d2l.Digits(batch_size=100, num_train=100)
+    trainer = d2l.Trainer(max_epochs=1, **settings)
+    trainer.fit(model, data, key=KEY)
+    return trainer, next(iter(data.train_dataloader()))
+
+
+def test_a_step_counts_the_products_of_the_gradients_it_needs():
+    trainer, batch = started(Frozen())
+    assert d2l.step_flops(trainer, batch) == 2 * 100 * (64 * 32 + 2 * 32 * 10)
+
+
+def test_what_checkpointing_repeats_does_not_count():
+    plain, again = (d2l.step_flops(*started(Checkpointed(k))) for k in (False, True))
+    assert plain == again == 2 * 100 * (2 * 64 * 32 + 3 * 32 * 16 + 3 * 16 * 10)
+    trainer, batch = started(Checkpointed(True))
+    listed = d2l.list_operations(trainer.compute_gradients, trainer.state, batch)
+    assert sum(op.flops for op in listed) > plain
+
+
+def test_parts_of_a_step_count_together():
+    assert d2l.step_flops(*started(d2l.MLP(10, 32, 0.1), accumulate=4)) == (
+        d2l.step_flops(*started(d2l.MLP(10, 32, 0.1)))
+    )
+
+
+def test_a_gradient_penalty_counts():
+    trainer, batch = started(Penalized())
+    step = jax.jit(trainer.compute_gradients).lower(trainer.state, batch).compile()
+    counted = d2l.step_flops(trainer, batch)
+    assert counted == pytest.approx(step.cost_analysis()["flops"], rel=0.15)
+    assert counted > 1.8 * d2l.step_flops(*started(d2l.MLP(10, 32, 0.1)))
+
+
+def test_a_step_that_cannot_be_traced_is_one_line():
+    class Choosing(d2l.MLP):
+        def training_step(self, params: Any, batch: Any, state: Any) -> tuple:
+            if float(batch[0].sum()) < 0:
+                raise ValueError
+            return super().training_step(params, batch, state)
+
+    with pytest.warns(UserWarning, match="uncompiled"):
+        trainer, batch = started(Choosing(10, 32, 0.1))
+    with pytest.raises(ValueError, match="^JAX cannot trace Choosing: .*$") as caught:
+        d2l.step_flops(trainer, tuple(map(jnp.asarray, batch)))
+    assert "\n" not in str(caught.value)
