@@ -1729,14 +1729,15 @@ class Checkpoints:
             for name, t in model_tensors(trainer.model).items()
             if ranks.rank == 0 or not name.startswith("plain.")
         }
-        packed = pack(self.progress(epoch, position), tensors)
+        arrays = dict[str, torch.Tensor]()  # numbered alike in all ranks
+        packed = pack(self.progress(epoch, position), arrays)
         draft = self.folder / f"step-{trainer.train_batch_idx:08}.draft"
         if ranks.rank == 0:
             draft_checkpoint(self.folder, trainer.train_batch_idx)
             write_progress(packed, draft)
         ranks.wait()  # until rank 0 has made the draft
         group = saving_group(dist.group.WORLD) if ranks.size > 1 else None
-        self.pending = write_tensors(tensors, draft, trainer.keep, group)
+        self.pending = write_tensors(tensors | arrays, draft, trainer.keep, group)
 
     def load(self, path: Path) -> None:
         """Restore what `save` saved; raise WrongCheckpoint if another run saved it."""
@@ -3065,6 +3066,7 @@ def fit_in_ranks(
     model.load_state_dict(state["model"], strict=False)
     for name, buffer in model.named_buffers():
         buffer.copy_(state["buffers"][name])  # also those that are not persistent
+    load_plain(model, state["plain"])
     trainer.optim = one_optimizer(model)
     if "optim" in state:
         trainer.optim.load_state_dict(state["optim"])
@@ -3095,9 +3097,13 @@ def fit_as_rank(
     known = {
         name: t for name, t in model.state_dict().items() if not nn.parameter.is_lazy(t)
     }  # all, if there was a step
+    plain = {
+        name: t for name, t in model_tensors(model).items() if name.startswith("plain.")
+    }
     state = {
         "model": known,
         "buffers": dict(model.named_buffers()),
+        "plain": plain,
         "counts": counts,
         "random": random_states(),
         "training": model.training,
@@ -3302,8 +3308,15 @@ def load_model(model: Module, saved: dict, path: Path) -> None:
     for name, tensor in own.items():
         if name in shapes:
             tensor.detach().copy_(saved[name])  # in place
-        elif name in saved and saved[name].shape == tensor.shape:
-            tensor.data = saved[name].to(tensor)
+    load_plain(model, saved)
+
+
+def load_plain(model: Module, saved: dict) -> None:
+    """Restore untrained tensors in plain attributes whose shapes are the saved ones."""
+    for name, tensor in model_tensors(model).items():
+        if name.startswith("plain.") and name in saved:
+            if saved[name].shape == tensor.shape:
+                tensor.data = saved[name].to(tensor)
 
 
 def optimizer_state(optim: Any) -> dict[str, Any]:
@@ -3510,4 +3523,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 1e4d303afebb9dc7.
+# Generated from a0c5d7d321f0e3a5.
