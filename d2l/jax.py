@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 5e08814be4cf1ca3.
+# Generated from 8b26f4495daa5afc.

@@ -3264,4 +3264,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from d73bee75ef38f115.
+# Generated from 2297fc0b871f07a5.

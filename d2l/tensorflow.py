@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from beeef4f0fd171ff7.
+# Generated from 5a3e90a17c6983ee.

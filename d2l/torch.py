@@ -44,11 +44,18 @@ import numpy as onp
 import torch
 from torch import distributed as dist
 from torch import nn
-from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensorMode,
+    UnsupportedOperatorException,
+)
 from torch.multiprocessing import start_processes
 from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.parallel import DistributedDataParallel
 from torch.profiler import profile
+from torch.utils import checkpoint as checkpoint_tools
 from torch.utils import flop_counter
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
@@ -1086,14 +1093,43 @@ def trace_events(function: Callable, path: str) -> list[tuple]:
     ]  # PyTorch's own contain a #
 
 
+@contextlib.contextmanager
+def nothing_twice() -> Iterator[None]:
+    """Let checkpointing and fused attention keep what they compute, in a `with` block."""
+    with (
+        sdpa_kernel(SDPBackend.MATH),
+        mock.patch.object(
+            checkpoint_tools, "_checkpoint_hook", lambda *args: contextlib.nullcontext()
+        ),
+        mock.patch.object(
+            checkpoint_tools.CheckpointFunction,
+            "apply",
+            lambda function, _, *args: function(*args),
+        ),
+    ):
+        yield
+
+
 def step_flops(trainer: Trainer, batch: Any) -> int:
-    """Return the FLOPs of a step, three times those of its forward pass."""
+    """Return the FLOPs that the loss of a step and its gradients need.
+
+    Raises ValueError if the model reads the value of a tensor.
+    """
     make_lazy_parameters(trainer.model, batch)
-    with FakeTensorMode(), plain_kernels():
+    with tracing(trainer.model), nothing_twice():
         model, batch = fake_copy(trainer.model, batch)
+        for layer in model.modules():
+            if getattr(layer, "sparse", False):  # which fake gradients cannot be
+                layer.sparse = False
+
+        def step():
+            loss = model.training_step(batch)
+            check_loss(loss)
+            loss.backward()
+
         with no_plots(model), torch.compiler.set_stance("force_eager"):
-            counted = list_operations(model.training_step, batch)
-    return 3 * sum(op.flops for op in counted)
+            counted = list_operations(step)
+    return sum(op.flops for op in counted)
 
 
 class MFU(Callback):
@@ -1114,7 +1150,11 @@ class MFU(Callback):
         examples = len(tree_leaves(batch)[0])
         if self.model is not trainer.model:
             self.model, self.timer = trainer.model, None
-            self.step_flops, self.size = step_flops(trainer, batch), examples
+            self.size, self.step_flops = examples, None
+            try:
+                self.step_flops = step_flops(trainer, batch)
+            except ValueError as error:
+                warnings.warn(f"no MFU is drawn: {error}", stacklevel=2)
         first = trainer.train_batch_idx % trainer.num_train_batches == 0
         if first or self.timer is None:
             self.examples, self.timer = 0, Timer()
@@ -1123,6 +1163,8 @@ class MFU(Callback):
     def after_step(self, trainer: Trainer) -> None:
         """Draw the MFU after the last step of an epoch."""
         if trainer.train_batch_idx % trainer.num_train_batches:
+            return
+        if self.step_flops is None:
             return
         synchronize()
         rate = self.step_flops * self.examples / self.size / self.timer.stop()
@@ -2340,16 +2382,9 @@ def predict_memory(
             )
     if any(getattr(layer, "sparse", False) for layer in model.modules()):
         raise ValueError("sparse gradients cannot be counted; set sparse=False")
-    try:
-        with FakeTensorMode(), plain_kernels():
-            model, batch = fake_copy(model, batch)
-            return count_step(model, batch, accumulate, precision)
-    except DataDependentOutputException as error:
-        line = own_line(error)
-        raise ValueError(
-            f"{type(model).__name__} reads the value of a tensor"
-            f"{line and ' at ' + line}, which only a real step has"
-        ) from None
+    with tracing(model):
+        model, batch = fake_copy(model, batch)
+        return count_step(model, batch, accumulate, precision)
 
 
 def all_tensors(model: nn.Module) -> list[torch.Tensor]:
@@ -2376,6 +2411,35 @@ def plain_kernels() -> Iterator[None]:
         torch.backends.cudnn.flags(enabled=False),
     ):
         yield
+
+
+def needs_values(error: Exception) -> bool:
+    """Return whether an error arose because fake tensors have no values."""
+    known = (
+        DataDependentOutputException,
+        DynamicOutputShapeException,
+        UnsupportedOperatorException,
+    )
+    return isinstance(error, known) or "FakeTensor" in f"{error}"
+
+
+@contextlib.contextmanager
+def tracing(model: Module) -> Iterator[None]:
+    """Let fake tensors replace new ones, in a `with` block that runs `model`.
+
+    Raises ValueError if the model reads the value of a tensor.
+    """
+    try:
+        with FakeTensorMode(), plain_kernels():
+            yield
+    except Exception as error:
+        if not needs_values(error):
+            raise
+        line = own_line(error)
+        raise ValueError(
+            f"{type(model).__name__} reads the value of a tensor"
+            f"{line and ' at ' + line}, which only a real step has"
+        ) from None
 
 
 def make_lazy_parameters(model: Module, batch: Any) -> None:
@@ -3523,4 +3587,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from a0c5d7d321f0e3a5.
+# Generated from 69440bd4777faddf.
