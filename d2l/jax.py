@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 8b26f4495daa5afc.
+# Generated from e091db0287bb2b75.

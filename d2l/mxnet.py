@@ -3264,4 +3264,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 2297fc0b871f07a5.
+# Generated from 3f67c841c79402f6.

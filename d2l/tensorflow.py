@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 5a3e90a17c6983ee.
+# Generated from 49e31e6ed9ec0494.

@@ -412,13 +412,14 @@ class Module(nn.Module, HyperParameters):
 
     def validation_step(self, batch: Sequence) -> None:
         """Plot the loss of a minibatch."""
+        check_batch(batch)
         l = self.loss(self(*batch[:-1]), batch[-1])
         self.plot("loss", l, train=False)
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def plot(self, key: str, value: Any, train: bool) -> None:
         """Add `value`, a scalar, to the curve train_`key` or val_`key`."""
-        trainer, value = self.trainer, torch.as_tensor(value).detach()
+        trainer, value = self.trainer, plotted(key, value)
         label = f"train_{key}" if train else f"val_{key}"
         ranks = trainer.ranks
         if ranks.size == trainer.accumulate == 1:
@@ -523,6 +524,7 @@ class Trainer(HasSettings):
         Read only checkpoints that you trust: a changed one can run code.
         """
         data = check_objects(model, data)
+        check_module(model)
         find_ranks(self)
         if self.ranks.size == 1 and len(self.devices) > 1:
             return fit_in_ranks(self, model, data, checkpoint_dir)
@@ -586,6 +588,7 @@ class Trainer(HasSettings):
             with self.step_context():
                 loss = self.ranks.loss(self, part, left=len(parts) - i)
             check_loss(loss)
+            check_real(loss)
             (self.ranks.part_weight * self.scaler.scale(loss)).backward()
         self.draw_values(train=True)
 
@@ -1947,6 +1950,37 @@ def require_gpu(i: int = 0) -> Any:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def check_module(model: Any) -> None:
+    """Raise TypeError unless a model has what a trainer needs of a `d2l.Module`."""
+    needed = (
+        "parameters",
+        "board",
+        "plot",
+        "validation_step",
+        "configure_optimizers",
+        "get_scratch_params",
+        "set_scratch_params_device",
+        "plot_train_per_epoch",
+        "plot_valid_per_epoch",
+    )
+    missing = [name for name in needed if not hasattr(model, name)]
+    if missing:
+        raise TypeError(
+            f"{type(model).__name__} lacks {', '.join(missing)}; derive it "
+            "from d2l.Module, and call super().__init__() in its "
+            "constructor"
+        )
+
+
+def check_real(loss: torch.Tensor) -> None:
+    """Raise TypeError if a loss is a complex number."""
+    if loss.is_complex():
+        raise TypeError(
+            "the loss must be a real number, not a complex one; take its "
+            "real part or its absolute value"
+        )
+
+
 Trainer.max_epochs = Setting(
     "max_epochs",
     1,
@@ -2082,6 +2116,20 @@ def add_point(trainer: Any, label: str, value: Any, step: int | None = None) -> 
         model.board.bar.update(x - model.board.bar.n)
 
 
+def plotted(key: str, value: Any) -> torch.Tensor:
+    """Return a value that `Module.plot` gets, without its graph.
+
+    Raises ValueError unless it is a scalar.
+    """
+    value = torch.as_tensor(value).detach()
+    if value.numel() != 1:
+        raise ValueError(
+            f"plot({key!r}, ...) needs a scalar, not a tensor of shape "
+            f"{tuple(value.shape)}; take its mean"
+        )
+    return value
+
+
 def __getattr__(name: str) -> Any:
     """Return `d2l.plt`, Matplotlib's pyplot, which is imported when it is needed."""
     if name != "plt":
@@ -2140,8 +2188,27 @@ def one_optimizer(model: Any) -> Any:
     """Return the optimizer of a model; several become one."""
     optim = model.configure_optimizers()
     if optim and isinstance(optim, (list, tuple)):
-        return Optimizers(optim)
-    return check_optimizer(optim, Optimizers.methods)
+        optim = Optimizers(optim)
+    for each in optim.optimizers if isinstance(optim, Optimizers) else [optim]:
+        check_trains(check_optimizer(each, Optimizers.methods), model)
+    return optim
+
+
+def check_trains(optim: Any, model: Any) -> None:
+    """Raise TypeError or ValueError if the trainer's steps would train nothing."""
+    if isinstance(optim, torch.optim.LBFGS):
+        raise TypeError(
+            "LBFGS needs a closure that computes the loss again, and the "
+            "trainer computes it once in a step; use another optimizer"
+        )
+    own = {id(tensor) for tensor in named_tensors(model).values()}
+    groups = getattr(optim, "param_groups", [])
+    if groups and not any(id(p) in own for group in groups for p in group["params"]):
+        raise ValueError(
+            f"the {type(optim).__name__} of configure_optimizers trains "
+            "nothing, because it has no parameter of this model; give it "
+            "self.parameters()"
+        )
 
 
 class DataModule(HyperParameters):
@@ -2728,6 +2795,7 @@ class Classifier(Module):
 
     def validation_step(self, batch: Sequence) -> None:
         """Plot the loss and the accuracy of a minibatch."""
+        check_batch(batch)
         Y_hat = self(*batch[:-1])
         self.plot("loss", self.loss(Y_hat, batch[-1]), train=False)
         self.plot("acc", self.accuracy(Y_hat, batch[-1]), train=False)
@@ -2966,8 +3034,8 @@ Trainer.timeout = Setting(
     "timeout",
     600,
     "The number of seconds that a rank waits for another one",
-    "a number over 0",
-    lambda value: isinstance(value, (int, float)) and value > 0,
+    "a number over 0 and at most 10**9",
+    lambda value: isinstance(value, (int, float)) and 0 < value <= 10**9,
 )
 
 
@@ -3587,4 +3655,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 69440bd4777faddf.
+# Generated from 36fd8fbb12d3c5e5.
