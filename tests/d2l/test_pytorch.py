@@ -151,14 +151,6 @@ def test_an_optimizer_that_needs_a_closure_is_named():
     failing(model, "^LBFGS needs a closure .*; use another optimizer$", TypeError)
 
 
-@pytest.mark.parametrize("timeout", [float("inf"), float("nan"), 1e10, 0, "1"])
-def test_a_timeout_that_cannot_be_waited_for_is_refused(timeout):
-    with pytest.raises(
-        ValueError, match="^timeout must be a number over 0 and at most"
-    ):
-        d2l.Trainer(timeout=timeout)
-
-
 @pytest.mark.parametrize("kind", [d2l.MLP, d2l.LinearRegression])
 def test_a_validation_minibatch_is_checked_as_one_of_training(kind):
     class Training(kind):  # type: ignore[misc, valid-type]

@@ -485,7 +485,8 @@ class Queue(Model):
     def training_step(self, batch: Any) -> torch.Tensor:
         A = F.normalize(self.net(batch[0]))
         B = F.normalize(self.net(batch[0] + 0.1).detach())
-        logits = torch.cat([(A * B).sum(1, keepdim=True), A @ self.keys.T.to(A)], 1)
+        keys = self.keys.clone().to(A)  # the step changes those of the buffer
+        logits = torch.cat([(A * B).sum(1, keepdim=True), A @ keys.T], 1)
         rows = (self.place + torch.arange(len(B))) % len(self.keys)
         self.keys[rows] = B.float()
         self.place += len(B)
