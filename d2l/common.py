@@ -599,4 +599,4 @@ def by_card(answer: Callable) -> str:
     return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
 
 
-# Generated from f031c8def3d68d6d.
+# Generated from 1c7cf788bb65e605.

@@ -1187,7 +1187,11 @@ class MFU(Callback):
         examples = len(jax.tree.leaves(batch)[0])
         if self.model is not trainer.model:
             self.model, self.timer = trainer.model, None
-            self.step_flops, self.size = step_flops(trainer, batch), examples
+            self.size, self.step_flops = examples, None
+            try:
+                self.step_flops = step_flops(trainer, batch)
+            except ValueError as error:
+                warnings.warn(f"no MFU is drawn: {error}", stacklevel=2)
         first = trainer.train_batch_idx % trainer.num_train_batches == 0
         if first or self.timer is None:
             self.examples, self.timer = 0, Timer()
@@ -1196,6 +1200,8 @@ class MFU(Callback):
     def after_step(self, trainer: Trainer) -> None:
         """Draw the MFU after the last step of an epoch."""
         if trainer.train_batch_idx % trainer.num_train_batches:
+            return
+        if self.step_flops is None:
             return
         synchronize()
         rate = self.step_flops * self.examples / self.size / self.timer.stop()
@@ -3765,4 +3771,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 3a9acc1d1a589f52.
+# Generated from 93e339932de67d26.

@@ -3264,4 +3264,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from ea2e757214a1d979.
+# Generated from 0788d1c4c9aa7ff3.

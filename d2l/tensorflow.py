@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 5e631362ea7f7a52.
+# Generated from 31a82923ba727edd.

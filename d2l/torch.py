@@ -44,11 +44,18 @@ import numpy as onp
 import torch
 from torch import distributed as dist
 from torch import nn
-from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensorMode,
+    UnsupportedOperatorException,
+)
 from torch.multiprocessing import start_processes
 from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.parallel import DistributedDataParallel
 from torch.profiler import profile
+from torch.utils import checkpoint as checkpoint_tools
 from torch.utils import flop_counter
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
@@ -405,13 +412,14 @@ class Module(nn.Module, HyperParameters):
 
     def validation_step(self, batch: Sequence) -> None:
         """Plot the loss of a minibatch."""
+        check_batch(batch)
         l = self.loss(self(*batch[:-1]), batch[-1])
         self.plot("loss", l, train=False)
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def plot(self, key: str, value: Any, train: bool) -> None:
         """Add `value`, a scalar, to the curve train_`key` or val_`key`."""
-        trainer, value = self.trainer, torch.as_tensor(value).detach()
+        trainer, value = self.trainer, plotted(key, value)
         label = f"train_{key}" if train else f"val_{key}"
         ranks = trainer.ranks
         if ranks.size == trainer.accumulate == 1:
@@ -516,6 +524,7 @@ class Trainer(HasSettings):
         Read only checkpoints that you trust: a changed one can run code.
         """
         data = check_objects(model, data)
+        check_module(model)
         find_ranks(self)
         if self.ranks.size == 1 and len(self.devices) > 1:
             return fit_in_ranks(self, model, data, checkpoint_dir)
@@ -579,6 +588,7 @@ class Trainer(HasSettings):
             with self.step_context():
                 loss = self.ranks.loss(self, part, left=len(parts) - i)
             check_loss(loss)
+            check_real(loss)
             (self.ranks.part_weight * self.scaler.scale(loss)).backward()
         self.draw_values(train=True)
 
@@ -1086,14 +1096,43 @@ def trace_events(function: Callable, path: str) -> list[tuple]:
     ]  # PyTorch's own contain a #
 
 
+@contextlib.contextmanager
+def nothing_twice() -> Iterator[None]:
+    """Let checkpointing and fused attention keep what they compute, in a `with` block."""
+    with (
+        sdpa_kernel(SDPBackend.MATH),
+        mock.patch.object(
+            checkpoint_tools, "_checkpoint_hook", lambda *args: contextlib.nullcontext()
+        ),
+        mock.patch.object(
+            checkpoint_tools.CheckpointFunction,
+            "apply",
+            lambda function, _, *args: function(*args),
+        ),
+    ):
+        yield
+
+
 def step_flops(trainer: Trainer, batch: Any) -> int:
-    """Return the FLOPs of a step, three times those of its forward pass."""
+    """Return the FLOPs that the loss of a step and its gradients need.
+
+    Raises ValueError if the model reads the value of a tensor.
+    """
     make_lazy_parameters(trainer.model, batch)
-    with FakeTensorMode(), plain_kernels():
+    with tracing(trainer.model), nothing_twice():
         model, batch = fake_copy(trainer.model, batch)
+        for layer in model.modules():
+            if getattr(layer, "sparse", False):  # which fake gradients cannot be
+                layer.sparse = False
+
+        def step():
+            loss = model.training_step(batch)
+            check_loss(loss)
+            loss.backward()
+
         with no_plots(model), torch.compiler.set_stance("force_eager"):
-            counted = list_operations(model.training_step, batch)
-    return 3 * sum(op.flops for op in counted)
+            counted = list_operations(step)
+    return sum(op.flops for op in counted)
 
 
 class MFU(Callback):
@@ -1114,7 +1153,11 @@ class MFU(Callback):
         examples = len(tree_leaves(batch)[0])
         if self.model is not trainer.model:
             self.model, self.timer = trainer.model, None
-            self.step_flops, self.size = step_flops(trainer, batch), examples
+            self.size, self.step_flops = examples, None
+            try:
+                self.step_flops = step_flops(trainer, batch)
+            except ValueError as error:
+                warnings.warn(f"no MFU is drawn: {error}", stacklevel=2)
         first = trainer.train_batch_idx % trainer.num_train_batches == 0
         if first or self.timer is None:
             self.examples, self.timer = 0, Timer()
@@ -1123,6 +1166,8 @@ class MFU(Callback):
     def after_step(self, trainer: Trainer) -> None:
         """Draw the MFU after the last step of an epoch."""
         if trainer.train_batch_idx % trainer.num_train_batches:
+            return
+        if self.step_flops is None:
             return
         synchronize()
         rate = self.step_flops * self.examples / self.size / self.timer.stop()
@@ -1729,14 +1774,15 @@ class Checkpoints:
             for name, t in model_tensors(trainer.model).items()
             if ranks.rank == 0 or not name.startswith("plain.")
         }
-        packed = pack(self.progress(epoch, position), tensors)
+        arrays = dict[str, torch.Tensor]()  # numbered alike in all ranks
+        packed = pack(self.progress(epoch, position), arrays)
         draft = self.folder / f"step-{trainer.train_batch_idx:08}.draft"
         if ranks.rank == 0:
             draft_checkpoint(self.folder, trainer.train_batch_idx)
             write_progress(packed, draft)
         ranks.wait()  # until rank 0 has made the draft
         group = saving_group(dist.group.WORLD) if ranks.size > 1 else None
-        self.pending = write_tensors(tensors, draft, trainer.keep, group)
+        self.pending = write_tensors(tensors | arrays, draft, trainer.keep, group)
 
     def load(self, path: Path) -> None:
         """Restore what `save` saved; raise WrongCheckpoint if another run saved it."""
@@ -1904,6 +1950,37 @@ def require_gpu(i: int = 0) -> Any:
 
 
 # Defined in chapter_gpus/tools.md (sec_gpu_tools)
+def check_module(model: Any) -> None:
+    """Raise TypeError unless a model has what a trainer needs of a `d2l.Module`."""
+    needed = (
+        "parameters",
+        "board",
+        "plot",
+        "validation_step",
+        "configure_optimizers",
+        "get_scratch_params",
+        "set_scratch_params_device",
+        "plot_train_per_epoch",
+        "plot_valid_per_epoch",
+    )
+    missing = [name for name in needed if not hasattr(model, name)]
+    if missing:
+        raise TypeError(
+            f"{type(model).__name__} lacks {', '.join(missing)}; derive it "
+            "from d2l.Module, and call super().__init__() in its "
+            "constructor"
+        )
+
+
+def check_real(loss: torch.Tensor) -> None:
+    """Raise TypeError if a loss is a complex number."""
+    if loss.is_complex():
+        raise TypeError(
+            "the loss must be a real number, not a complex one; take its "
+            "real part or its absolute value"
+        )
+
+
 Trainer.max_epochs = Setting(
     "max_epochs",
     1,
@@ -2039,6 +2116,20 @@ def add_point(trainer: Any, label: str, value: Any, step: int | None = None) -> 
         model.board.bar.update(x - model.board.bar.n)
 
 
+def plotted(key: str, value: Any) -> torch.Tensor:
+    """Return a value that `Module.plot` gets, without its graph.
+
+    Raises ValueError unless it is a scalar.
+    """
+    value = torch.as_tensor(value).detach()
+    if value.numel() != 1:
+        raise ValueError(
+            f"plot({key!r}, ...) needs a scalar, not a tensor of shape "
+            f"{tuple(value.shape)}; take its mean"
+        )
+    return value
+
+
 def __getattr__(name: str) -> Any:
     """Return `d2l.plt`, Matplotlib's pyplot, which is imported when it is needed."""
     if name != "plt":
@@ -2097,8 +2188,27 @@ def one_optimizer(model: Any) -> Any:
     """Return the optimizer of a model; several become one."""
     optim = model.configure_optimizers()
     if optim and isinstance(optim, (list, tuple)):
-        return Optimizers(optim)
-    return check_optimizer(optim, Optimizers.methods)
+        optim = Optimizers(optim)
+    for each in optim.optimizers if isinstance(optim, Optimizers) else [optim]:
+        check_trains(check_optimizer(each, Optimizers.methods), model)
+    return optim
+
+
+def check_trains(optim: Any, model: Any) -> None:
+    """Raise TypeError or ValueError if the trainer's steps would train nothing."""
+    if isinstance(optim, torch.optim.LBFGS):
+        raise TypeError(
+            "LBFGS needs a closure that computes the loss again, and the "
+            "trainer computes it once in a step; use another optimizer"
+        )
+    own = {id(tensor) for tensor in named_tensors(model).values()}
+    groups = getattr(optim, "param_groups", [])
+    if groups and not any(id(p) in own for group in groups for p in group["params"]):
+        raise ValueError(
+            f"the {type(optim).__name__} of configure_optimizers trains "
+            "nothing, because it has no parameter of this model; give it "
+            "self.parameters()"
+        )
 
 
 class DataModule(HyperParameters):
@@ -2339,16 +2449,9 @@ def predict_memory(
             )
     if any(getattr(layer, "sparse", False) for layer in model.modules()):
         raise ValueError("sparse gradients cannot be counted; set sparse=False")
-    try:
-        with FakeTensorMode(), plain_kernels():
-            model, batch = fake_copy(model, batch)
-            return count_step(model, batch, accumulate, precision)
-    except DataDependentOutputException as error:
-        line = own_line(error)
-        raise ValueError(
-            f"{type(model).__name__} reads the value of a tensor"
-            f"{line and ' at ' + line}, which only a real step has"
-        ) from None
+    with tracing(model):
+        model, batch = fake_copy(model, batch)
+        return count_step(model, batch, accumulate, precision)
 
 
 def all_tensors(model: nn.Module) -> list[torch.Tensor]:
@@ -2375,6 +2478,35 @@ def plain_kernels() -> Iterator[None]:
         torch.backends.cudnn.flags(enabled=False),
     ):
         yield
+
+
+def needs_values(error: Exception) -> bool:
+    """Return whether an error arose because fake tensors have no values."""
+    known = (
+        DataDependentOutputException,
+        DynamicOutputShapeException,
+        UnsupportedOperatorException,
+    )
+    return isinstance(error, known) or "FakeTensor" in f"{error}"
+
+
+@contextlib.contextmanager
+def tracing(model: Module) -> Iterator[None]:
+    """Let fake tensors replace new ones, in a `with` block that runs `model`.
+
+    Raises ValueError if the model reads the value of a tensor.
+    """
+    try:
+        with FakeTensorMode(), plain_kernels():
+            yield
+    except Exception as error:
+        if not needs_values(error):
+            raise
+        line = own_line(error)
+        raise ValueError(
+            f"{type(model).__name__} reads the value of a tensor"
+            f"{line and ' at ' + line}, which only a real step has"
+        ) from None
 
 
 def make_lazy_parameters(model: Module, batch: Any) -> None:
@@ -2663,6 +2795,7 @@ class Classifier(Module):
 
     def validation_step(self, batch: Sequence) -> None:
         """Plot the loss and the accuracy of a minibatch."""
+        check_batch(batch)
         Y_hat = self(*batch[:-1])
         self.plot("loss", self.loss(Y_hat, batch[-1]), train=False)
         self.plot("acc", self.accuracy(Y_hat, batch[-1]), train=False)
@@ -2901,8 +3034,8 @@ Trainer.timeout = Setting(
     "timeout",
     600,
     "The number of seconds that a rank waits for another one",
-    "a number over 0",
-    lambda value: isinstance(value, (int, float)) and value > 0,
+    "a number over 0 and at most 10**9",
+    lambda value: isinstance(value, (int, float)) and 0 < value <= 10**9,
 )
 
 
@@ -3065,6 +3198,7 @@ def fit_in_ranks(
     model.load_state_dict(state["model"], strict=False)
     for name, buffer in model.named_buffers():
         buffer.copy_(state["buffers"][name])  # also those that are not persistent
+    load_plain(model, state["plain"])
     trainer.optim = one_optimizer(model)
     if "optim" in state:
         trainer.optim.load_state_dict(state["optim"])
@@ -3095,9 +3229,13 @@ def fit_as_rank(
     known = {
         name: t for name, t in model.state_dict().items() if not nn.parameter.is_lazy(t)
     }  # all, if there was a step
+    plain = {
+        name: t for name, t in model_tensors(model).items() if name.startswith("plain.")
+    }
     state = {
         "model": known,
         "buffers": dict(model.named_buffers()),
+        "plain": plain,
         "counts": counts,
         "random": random_states(),
         "training": model.training,
@@ -3302,8 +3440,15 @@ def load_model(model: Module, saved: dict, path: Path) -> None:
     for name, tensor in own.items():
         if name in shapes:
             tensor.detach().copy_(saved[name])  # in place
-        elif name in saved and saved[name].shape == tensor.shape:
-            tensor.data = saved[name].to(tensor)
+    load_plain(model, saved)
+
+
+def load_plain(model: Module, saved: dict) -> None:
+    """Restore untrained tensors in plain attributes whose shapes are the saved ones."""
+    for name, tensor in model_tensors(model).items():
+        if name.startswith("plain.") and name in saved:
+            if saved[name].shape == tensor.shape:
+                tensor.data = saved[name].to(tensor)
 
 
 def optimizer_state(optim: Any) -> dict[str, Any]:
@@ -3510,4 +3655,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 469eadff27353a08.
+# Generated from 69525e0c9d34c7d4.

@@ -50,7 +50,13 @@ def framework(config: pytest.Config) -> Framework:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Collect test_TAB.py and test_..._TAB.py only when TAB is being tested."""
+    """Collect test_TAB.py and test_..._TAB.py only when TAB is being tested.
+
+    Collect test_zoo.py only if there is a zoo_TAB.py.
+    """
+    if collection_path.name == "test_zoo.py":
+        zoo = collection_path.with_name(f"zoo_{framework(config).tab}.py")
+        return None if zoo.exists() else True
     tab = collection_path.stem.rpartition("_")[2]
     if tab not in FRAMEWORKS:
         return None
@@ -92,6 +98,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         pairs = [(case, n) for case in chosen.cases() for n in chosen.case_gpus]
         names = [f"{case.name}-{n}" for case, n in pairs]
         metafunc.parametrize("case, num_gpus", pairs, ids=names)
+    if "entry" in metafunc.fixturenames:
+        zoo = framework(metafunc.config).zoo
+        entries = [
+            pytest.param(e, id=e.name, marks=[] if e.thin else pytest.mark.slow)
+            for e in zoo.ZOO
+        ]
+        metafunc.parametrize("entry", entries)
 
 
 @pytest.fixture

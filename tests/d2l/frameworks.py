@@ -88,6 +88,11 @@ class Framework:
         """The models of the tests: their names are the same in each framework."""
         return importlib.import_module(f"models_{self.tab}")
 
+    @cached_property
+    def zoo(self) -> Any:
+        """The models that were not written for this library."""
+        return importlib.import_module(f"zoo_{self.tab}")
+
     def cases(self) -> list[Case]:
         """Return the models written in the style of d2l 1.0."""
         return self.models.CASES

@@ -263,20 +263,24 @@ def imagined(d2l):
     return d2l.Machine("imagined", RATES, 1e9)
 
 
-def test_the_model_flops_of_a_step_are_three_forward_passes(d2l, fw, imagined):
+def flops_of_mlp(fw, batch_size):
+    """Return the FLOPs of a step of `trained`: three passes, or what gradients need."""
+    passes = 2 if fw.tab in ("pytorch", "jax") else 3  # the inputs need no gradient
+    return 2 * batch_size * (passes * 64 * 32 + 3 * 32 * 10)
+
+
+def test_the_model_flops_of_a_step(d2l, fw, imagined):
     for dropout in 0.0, 0.5:
         trainer = trained(d2l, fw, imagined, 100, dropout)  # the last one has 37
-        first = 2 if fw.tab == "jax" else 3  # its inputs need no gradient
-        expected = 2 * 100 * (first * 64 * 32 + 3 * 32 * 10)
-        assert trainer.callbacks[0].step_flops == expected
+        assert trainer.callbacks[0].step_flops == flops_of_mlp(fw, 100)
 
 
 def test_the_model_flops_of_a_model_from_scratch(d2l, fw, imagined):
     data = d2l.SyntheticRegressionData(fw.tensor([2.0, -3.4]), 4.2, num_train=64)
     trainer = d2l.Trainer(max_epochs=1, callbacks=[d2l.MFU(imagined)])
     fw.fit(trainer, d2l.LinearRegressionScratch(2, lr=0.03), data)
-    products = 2 if fw.tab == "jax" else 3  # its inputs need no gradient
-    assert trainer.callbacks[0].step_flops == products * 2 * 32 * 2
+    passes = 2 if fw.tab in ("pytorch", "jax") else 3
+    assert trainer.callbacks[0].step_flops == passes * 2 * 32 * 2
 
 
 def test_the_mfu_uses_the_peak_of_the_precision(d2l, fw, imagined):

@@ -3,14 +3,19 @@
 # save_hyperparameters makes attributes; sections set attributes of classes.
 # mypy: disable-error-code="attr-defined"
 
+import contextlib
+import warnings
 from typing import Any
 
 import pytest
 import torch
+import zoo_pytorch
 from test_performance import trained
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.profiler import record_function
+from torch.utils import checkpoint, flop_counter
 from training import assert_equal
 
 from d2l import torch as d2l
@@ -246,7 +251,7 @@ def test_a_compiled_model_trains_and_validates_through_its_graph(fw, eager):
 def test_the_mfu_of_a_compiled_model_counts_its_operations(fw, eager):
     machine = d2l.Machine("imagined", {"float32": 1e12}, 1e9)
     trainer = trained(d2l, fw, machine, compiled=True)
-    assert trainer.callbacks[0].step_flops == 3 * 2 * 479 * (64 * 32 + 32 * 10)
+    assert trainer.callbacks[0].step_flops == 2 * 479 * (2 * 64 * 32 + 3 * 32 * 10)
     assert len(eager) == 2 * (3 + 1)  # the count did not run the graph
     assert len(trainer.model.board.data["mfu"]) == 2
 
@@ -274,30 +279,135 @@ class OwnStep(d2l.Module):
         return torch.optim.SGD(self.parameters(), 0.1)
 
 
-def flops_of(net: nn.Module, shape: tuple) -> int:
-    """Return the FLOPs of a forward pass that the MFU would use."""
-    model, trainer = OwnStep(net, shape), d2l.Trainer(1)
-    trainer.model = model
-    model.trainer = trainer
-    return d2l.step_flops(trainer, {"X": torch.randn(shape)}) // 3
+def flops_of(model: Any, batch: Any) -> int:
+    """Return the FLOPs of a step, with which the MFU is computed."""
+    trainer = d2l.Trainer(1)
+    trainer.model, model.trainer = model, trainer
+    return d2l.step_flops(trainer, batch)
 
 
-def test_the_flops_of_an_encoder_of_pytorch_are_counted():
+class NoNames(contextlib.nullcontext):
+    """In place of PyTorch's names of modules, which hinder some backward passes."""
+
+    parents = ("Global",)
+
+
+def real_flops(model: Any, batch: Any) -> int:
+    """Return the FLOPs that PyTorch counts in a step that computes nothing twice."""
+    counter = flop_counter.FlopCounterMode(display=False)
+    counter.mod_tracker = NoNames()  # type: ignore[assignment]
+    with (
+        d2l.plain_kernels(),
+        sdpa_kernel(SDPBackend.MATH),
+        d2l.no_plots(model),
+        counter,
+    ):
+        model.training_step(batch).backward()
+    return counter.get_total_flops()
+
+
+def own_step(net: nn.Module, shape: tuple) -> tuple:
+    """Return a model around a network, and its minibatch."""
+    model, batch = OwnStep(net, shape), {"X": torch.randn(shape)}
+    d2l.make_lazy_parameters(model, batch)
+    return model, batch
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_the_flops_of_an_encoder_of_pytorch_are_counted(fused):
     """In evaluation mode, PyTorch fuses it into an operation without a formula."""
     layer = nn.TransformerEncoderLayer(128, 4, 512, batch_first=True)
     b, t, d = 8, 20, 128
-    by_hand = 2 * (2 * b * t * (4 * d * d + 2 * d * 512) + 4 * b * t * t * d)
-    assert (
-        flops_of(nn.TransformerEncoder(layer, 2), (b, t, d)) == by_hand + 2 * b * t * d
-    )
+    scores = 4 * b * t * t * d
+    by_hand = 3 * 2 * (2 * b * t * (4 * d * d + 2 * d * 512) + scores) + 6 * b * t * d
+    by_hand -= 2 * b * t * 3 * d * d  # the gradient of the data
+    model, batch = own_step(nn.TransformerEncoder(layer, 2), (b, t, d))
+    with contextlib.nullcontext() if fused else sdpa_kernel(SDPBackend.MATH):
+        assert flops_of(model, batch) == by_hand == real_flops(model, batch)
 
 
 @pytest.mark.parametrize(("kind", "gates"), [(nn.LSTM, 4), (nn.GRU, 3), (nn.RNN, 1)])
 def test_the_flops_of_recurrent_layers_are_counted(kind, gates):
     b, t, d, h = 4, 7, 16, 32
-    net = kind(d, h, 2, batch_first=True)
-    by_hand = 2 * b * t * gates * h * (d + h + h + h)
-    assert flops_of(net, (b, t, d)) == by_hand + 2 * b * t * h
+    model, batch = own_step(kind(d, h, 2, batch_first=True), (b, t, d))
+    forward = 2 * b * t * gates * h * (d + h + h + h) + 2 * b * t * h
+    found = flops_of(model, batch)
+    assert found == real_flops(model, batch)
+    assert 2.5 * forward < found < 3 * forward  # without the data's gradient
+
+
+ZOO = {entry.name: entry for entry in zoo_pytorch.ZOO}
+UNTRACEABLE = "packed", "experts"  # shapes that depend on values
+
+
+@pytest.mark.parametrize("name", sorted(ZOO.keys() - {*UNTRACEABLE, "spectral norm"}))
+def test_the_flops_of_foreign_models_are_those_of_a_real_step(name):
+    """In PyTorch's own count, spectral norm is free: it has no formula for vectors."""
+    model, batch = ZOO[name].model(), ZOO[name].batches()[0]
+    assert flops_of(model, batch) == real_flops(model, batch) > 0
+
+
+class Blocks(d2l.Module):
+    """Blocks with attention that compute their activations twice, or not."""
+
+    def __init__(self, reentrant: bool | None, fused: bool):
+        super().__init__()
+        self.reentrant, self.fused = reentrant, fused
+        self.layers = nn.ModuleList(nn.Linear(16, 16) for _ in range(3))
+
+    def block(self, layer: nn.Module, X: torch.Tensor) -> torch.Tensor:
+        H = layer(X)
+        if self.fused:
+            return nn.functional.scaled_dot_product_attention(H, H, H)
+        return (H @ H.mT / 4).softmax(-1) @ H
+
+    def training_step(self, batch: torch.Tensor) -> torch.Tensor:
+        X = batch.requires_grad_()
+        for layer in self.layers:
+            if self.reentrant is None:
+                X = self.block(layer, X)
+            else:
+                again = {"use_reentrant": self.reentrant}
+                X = checkpoint.checkpoint(self.block, layer, X, **again)
+        return X.square().mean()
+
+
+def test_work_that_is_done_twice_is_counted_once():
+    X = torch.randn(2, 1, 5, 16)
+    flops = {
+        flops_of(Blocks(reentrant, fused), X)
+        for reentrant in (None, True, False)
+        for fused in (True, False)
+    }
+    assert flops == {3 * 3 * 2 * 2 * (5 * 16 * 16 + 2 * 5 * 5 * 16)}
+    step = lambda: Blocks(False, True).training_step(X).backward()  # noqa: E731
+    assert sum(op.flops for op in d2l.list_operations(step)) > max(flops)
+
+
+@pytest.mark.parametrize("name", UNTRACEABLE)
+def test_what_cannot_be_traced_is_refused_and_trains_without_an_mfu(name):
+    model, batches = ZOO[name].model(), ZOO[name].batches()
+    for count in flops_of, d2l.predict_memory:
+        with pytest.raises(
+            ValueError, match=r" reads the value of .* at line \d+"
+        ) as e:
+            count(model, batches[0])
+        assert "\n" not in str(e.value) and "which only a real step has" in str(e.value)
+    machine = d2l.Machine("imagined", {"float32": 1e12}, 1e9)
+    trainer = d2l.Trainer(2, callbacks=[d2l.MFU(machine)])
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        trainer.fit(model, (batches, None))
+    texts = [str(w.message) for w in caught if "MFU" in str(w.message)]
+    (text,) = texts
+    assert text.startswith(f"no MFU is drawn: {type(model).__name__} reads")
+    assert trainer.train_batch_idx == 2 * len(batches)
+    assert "mfu" not in model.board.data
+
+
+def test_a_mistake_in_a_step_is_not_taken_for_a_missing_value():
+    model = OwnStep(nn.Linear(3, 4), (2, 5))
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        flops_of(model, {"X": torch.randn(2, 5)})
 
 
 # Products of vectors, and those without a formula

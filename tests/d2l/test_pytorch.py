@@ -76,6 +76,111 @@ def test_the_board_keeps_no_graph(fw):
     assert not any(y.requires_grad or y.grad_fn for y in kept)
 
 
+# Mistakes that only PyTorch lets through
+
+
+def failing(model, message, kind=ValueError, **settings):
+    """Check that a training fails with one line that contains `message`."""
+    with pytest.raises(kind, match=message) as raised:
+        d2l.Trainer(1, **settings).fit(model, d2l.Digits(500))
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("train", [True, False])
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_a_vector_is_not_plotted(train, accumulate):
+    class Plotting(d2l.MLP):
+        def training_step(self, batch):
+            if train:
+                self.plot("both", torch.ones(2), train)
+            return super().training_step(batch)
+
+        def validation_step(self, batch):
+            self.plot("both", torch.ones(2), train)
+
+    words = (
+        r"^plot\('both', ...\) needs a scalar, not .* of shape \(2,\); take its mean"
+    )
+    failing(Plotting(10, 8, 0.1), words, accumulate=accumulate)
+
+
+def test_a_complex_loss_is_refused():
+    class Complex(d2l.MLP):
+        def loss(self, y_hat, y):
+            return super().loss(y_hat, y) * (1 + 1j)
+
+    class Quiet(Complex):
+        def training_step(self, batch):
+            return self.loss(self(batch[0]), batch[1])
+
+    failing(Quiet(10, 8, 0.1), "the loss must be a real number", TypeError)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_an_optimizer_of_another_model_is_refused(several):
+    class Elsewhere(d2l.MLP):
+        def configure_optimizers(self):
+            own = super().configure_optimizers()
+            other = torch.optim.Adam(nn.Linear(2, 2).parameters())
+            return [own, other] if several else other
+
+    failing(Elsewhere(10, 8, 0.1), "^the Adam of configure_optimizers trains nothing")
+
+
+def test_an_optimizer_of_a_tensor_in_a_list_is_allowed():
+    class Listing(d2l.MLP):
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.scales, 0.1)
+
+        def forward(self, X):
+            return super().forward(X * self.scales[0])
+
+    model = Listing(10, 8, 0.1)
+    model.scales = [torch.ones(64, requires_grad=True)]
+    d2l.Trainer(1).fit(model, d2l.Digits(500))
+    assert not torch.equal(model.scales[0], torch.ones(64))
+
+
+def test_an_optimizer_that_needs_a_closure_is_named():
+    class Repeating(d2l.MLP):
+        def configure_optimizers(self):
+            return torch.optim.LBFGS(self.parameters())
+
+    model = Repeating(10, 8, 0.1)
+    model(torch.ones(1, 64))
+    failing(model, "^LBFGS needs a closure .*; use another optimizer$", TypeError)
+
+
+@pytest.mark.parametrize("kind", [d2l.MLP, d2l.LinearRegression])
+def test_a_validation_minibatch_is_checked_as_one_of_training(kind):
+    class Training(kind):  # type: ignore[misc, valid-type]
+        def training_step(self, batch):
+            return super().training_step((batch["X"], batch["y"]))
+
+    labels = torch.ones(4, dtype=torch.int64)
+    batch = {
+        "X": torch.ones(4, 64),
+        "y": labels if kind is d2l.MLP else labels[:, None],
+    }
+    model = Training(10, 8, 0.1) if kind is d2l.MLP else Training(0.1)
+    message = r"needs minibatches that are tuples \(inputs, labels\), not a dict"
+    with pytest.raises(TypeError, match=message):
+        d2l.Trainer(1).fit(model, ([batch], [batch]))
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_module_that_is_not_one_of_this_library_is_refused(n):
+    class Foreign(nn.Module):
+        def training_step(self, batch):
+            """Return no loss."""
+
+        def configure_optimizers(self):
+            """Return no optimizer."""
+
+    message = "^Foreign lacks board, plot, validation_step, .*derive it from d2l.Module"
+    failing(Foreign(), message, TypeError, devices=d2l.try_devices(n))
+
+
 def test_apply_init_builds_lazy_layers_and_applies():
     model = d2l.MLP(10, 8, 0.1)
 

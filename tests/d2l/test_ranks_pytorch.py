@@ -303,9 +303,9 @@ def test_a_hang_of_fit_names_the_rank_that_sleeps_and_shows_where():
     assert all("in compute_gradients" in note for note in notes[1:])
 
 
-@pytest.mark.parametrize("value", [0, -1, "10", None])
+@pytest.mark.parametrize("value", [0, -1, "10", None, float("inf"), float("nan"), 1e10])
 def test_a_timeout_is_a_number_of_seconds(value):
-    with pytest.raises(ValueError, match="timeout must be a number over 0, not"):
+    with pytest.raises(ValueError, match="timeout must be a number over 0 and at most"):
         d2l.Trainer(1, timeout=value)
 
 
@@ -402,6 +402,71 @@ def test_state_in_a_plain_attribute_gives_a_warning():
     for texts in d2l.launch(warned, 2):
         (text,) = {text for text in texts if "register_buffer" in text}
         assert text.startswith("model.mean changes while the model trains")
+
+
+OPTIMIZERS = {
+    "SGD": partial(torch.optim.SGD, lr=0.1),
+    "momentum": partial(torch.optim.SGD, lr=0.1, momentum=0.9),
+    "Adam": partial(torch.optim.Adam, lr=0.01),
+}
+
+
+class Scaled(d2l.MLP):
+    """A classifier whose inputs a plain tensor multiplies, trained or not, or none."""
+
+    def __init__(self, kind, optimizer):
+        super().__init__(10, 16, 0.1)
+        self.make = OPTIMIZERS[optimizer]
+        scale = torch.rand(64, requires_grad=kind == "scratch")
+        self.scales = [] if kind == "none" else [scale]
+
+    def forward(self, X):
+        return super().forward(X * self.scales[0] if self.scales else X)
+
+    def configure_optimizers(self):
+        return self.make([*self.parameters(), *self.get_scratch_params()])
+
+
+def straight_and_resumed(kinds, folder):
+    """Yield the tensors after a whole run, and after one that a new model continues."""
+
+    def fit(seed, epochs, **options):
+        torch.manual_seed(seed)
+        model = Scaled(kind, name)
+        d2l.Trainer(epochs).fit(model, Few(10), **options)
+        return {k: t.detach().clone() for k, t in d2l.model_tensors(model).items()}
+
+    for kind in kinds:
+        for name in OPTIMIZERS:
+            place = folder / f"{kind} {name}"
+            straight = fit(0, 2)
+            fit(0, 1, checkpoint_dir=place)
+            yield kind, name, straight, fit(1, 2, checkpoint_dir=place)
+
+
+@pytest.mark.parametrize(
+    "n, kinds", [(1, ["plain", "scratch", "none"]), (2, ["plain", "none"])]
+)
+def test_each_kind_of_tensor_and_optimizer_is_saved(tmp_path, n, kinds):
+    def runs():
+        return [*straight_and_resumed(kinds, tmp_path)]
+
+    for found in d2l.launch(runs, n, timeout=200):
+        assert len(found) == len(kinds) * len(OPTIMIZERS)
+        for kind, name, straight, resumed in found:
+            assert straight.keys() == resumed.keys()
+            for key in straight:
+                assert torch.equal(straight[key], resumed[key]), (kind, name, key)
+
+
+def test_the_caller_of_resumed_ranks_gets_their_plain_tensors(tmp_path):
+    def scale(epochs, seed):
+        model = partial(Scaled, "plain", "Adam")
+        options = {"epochs": epochs, "seed": seed, "folder": tmp_path}
+        return train(model, partial(Few, 10), 2, **options).model.scales[0]
+
+    first, resumed = scale(1, seed=1), scale(2, seed=2)
+    assert torch.equal(first, resumed)
 
 
 def test_ranks_validate_the_model_that_fit_returns():

@@ -1,0 +1,28 @@
+"""An entry of the zoo: a model that was not written for this library."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+# What the state of a model is after training on two devices.
+SAME = "that of one device"
+OTHER = "another one, because the loss or the state depends on the whole minibatch"
+UNSHARED = "another one in each rank, with a warning"
+REFUSED = "none, because the devices cannot share the model"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A model, its minibatches, and what cannot work with it.
+
+    `model()` returns a new model, and `batches()` the same minibatches each time.
+    """
+
+    name: str
+    model: Callable[[], Any]
+    batches: Callable[[], list]
+    devices: str = SAME  # the state after training on two of them
+    clip: bool = True  # whether the framework can clip the gradients
+    restored: bool = True  # whether a checkpoint has all of the state
+    settings: tuple = ()  # of the trainer on two devices, as pairs
+    thin: bool = False  # whether `make test` tries it
