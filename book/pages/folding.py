@@ -82,8 +82,10 @@ def _purpose(definition: ast.FunctionDef | ast.ClassDef) -> str:
     first, *_ = (ast.get_docstring(definition) or "").partition("\n")
     if not first:
         return ""
-    first = first.rstrip(".")
-    text = html.escape(first[0].lower() + first[1:], quote=False)
+    first, word = first.rstrip("."), first.split()[0]
+    if not any(map(str.isupper, word[1:])):  # unlike a name, such as ResNet
+        first = first[0].lower() + first[1:]
+    text = html.escape(first, quote=False)
     return ": " + CODE.sub(r'<code class="notranslate">\1</code>', text)
 
 

@@ -135,6 +135,14 @@ def zipped(*files: Path) -> float:
     return sum(len(gzip.compress(file.read_bytes())) for file in files) / 1000
 
 
+def test_a_word_of_two_senses_links_only_where_it_means_the_term(pages: Pages):
+    for term, home in {"cluster": "tiles", "guard": "compiling"}.items():
+        links = f'a.term[href$="#term-{term}"]'
+        assert {path.stem for path, page in pages.items() if page.select(links)} == {
+            home
+        }, term
+
+
 def test_a_page_is_light(site: Path, pages: Pages):
     css, js = site / "_static/site.css", site / "_static/site.js"
     assert zipped(css) <= 15 and zipped(js) <= 20

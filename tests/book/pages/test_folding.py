@@ -47,6 +47,10 @@ def test_imports_or_definitions_are_folded_or_all_code(
             "Code of ``fit``: return ``a &lt; b``, or None",
         ),
         (
+            'class Net:\n    """ResNet-18, without its head."""',
+            "Code of ``Net``: ResNet-18, without its head",
+        ),
+        (
             f"{HELPER}\nclass A:\n    b = 1",
             "Code of ``fit`` and ``A``",
         ),
