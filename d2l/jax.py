@@ -34,7 +34,7 @@ from functools import partial, wraps
 from importlib import metadata, resources
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 from unittest import mock
 
 import jax
@@ -441,6 +441,19 @@ class Module(nn.Module, HyperParameters):
         )
 
 
+class _TrainerSettings(TypedDict, total=False):
+    """The settings of `Trainer`."""
+
+    accumulate: int
+    callbacks: Any
+    devices: Any
+    keep: int
+    precision: Any
+    save_every: Any
+    skip_damaged: bool
+    steps_per_epoch: Any
+
+
 # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
 @contextlib.contextmanager
 def without_mesh() -> Iterator[None]:
@@ -461,16 +474,28 @@ class Trainer(HasSettings):
     last validation loss.
     """
 
+    max_epochs: Setting
+    num_gpus: Setting
+    gradient_clip_val: Setting
+    callbacks: Setting
+    steps_per_epoch: Setting
+    accumulate: Setting
+    precision: Setting
+    save_every: Setting
+    keep: Setting
+    skip_damaged: Setting
+    devices: Setting
+
     def __init__(
         self,
         max_epochs: int = 1,
         num_gpus: int = 0,
         gradient_clip_val: float = 0,
-        **settings: Any,
+        **settings: Unpack[_TrainerSettings],
     ):
         self.save_hyperparameters(ignore=["settings"])
         self.devices: Any = first_gpus(num_gpus) or [cpu()]
-        apply_settings(self, settings)
+        apply_settings(self, settings)  # type: ignore[arg-type]
         self.device = self.devices[0]
 
     def init_state(self, model: Module) -> TrainState:
@@ -2211,6 +2236,9 @@ def one_optimizer(model: Any) -> Any:
 class DataModule(HyperParameters):
     """The base class of data; a subclass defines `get_dataloader`."""
 
+    root: str
+    num_workers: int
+
     def __init__(self, root: str = "../data", num_workers: int = 4):
         self.save_hyperparameters()
 
@@ -2426,6 +2454,13 @@ class Compiled:
 class SyntheticRegressionData(DataModule):
     """Examples of y = Xw + b + noise; X has the shape (examples, len(w))."""
 
+    w: jax.Array
+    b: float
+    noise: float
+    num_train: int
+    num_val: int
+    batch_size: int
+
     def __init__(
         self,
         w: jax.Array,
@@ -2450,6 +2485,8 @@ class SyntheticRegressionData(DataModule):
 
 class SGD(HyperParameters):
     """Minibatch stochastic gradient descent, with the interface of Optax."""
+
+    lr: float
 
     def __init__(self, lr: float):
         self.save_hyperparameters()
@@ -2543,6 +2580,9 @@ def show_images(images, num_rows, num_cols, titles=None, scale=1.5):
 
 class FashionMNIST(DataModule):
     """Images of clothes, shape (examples, height, width, 1) in [0, 1], and labels."""
+
+    batch_size: int
+    resize: tuple
 
     def __init__(self, batch_size: int = 64, resize: tuple = (28, 28)):
         super().__init__()
@@ -3324,6 +3364,9 @@ class Classifier(Module):
 class Digits(DataModule):
     """Images of digits, shape (examples, 64) in [0, 1], and labels 0 to 9."""
 
+    batch_size: int
+    num_train: int
+
     def __init__(self, batch_size: int = 64, num_train: int = 1437):
         super().__init__()
         self.save_hyperparameters()
@@ -3771,4 +3814,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 93e339932de67d26.
+# Generated from 4b68738984715b97.

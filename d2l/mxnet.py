@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import metadata
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 from unittest import mock
 
 import mxnet as mx
@@ -340,6 +340,9 @@ def resnet18_traffic(num_images: int = 60000) -> str:
 class Module(nn.Block, HyperParameters):
     """The base class of models; a subclass defines `loss`, and `net` or `forward`."""
 
+    plot_train_per_epoch: int
+    plot_valid_per_epoch: int
+
     def __init__(self, plot_train_per_epoch: int = 2, plot_valid_per_epoch: int = 1):
         super().__init__()
         self.save_hyperparameters()
@@ -439,6 +442,19 @@ class Module(nn.Block, HyperParameters):
             print(type(layer).__name__, "output shape:\t", X.shape)
 
 
+class _TrainerSettings(TypedDict, total=False):
+    """The settings of `Trainer`."""
+
+    accumulate: int
+    callbacks: Any
+    devices: Any
+    keep: int
+    precision: Any
+    save_every: Any
+    skip_damaged: bool
+    steps_per_epoch: Any
+
+
 class Trainer(HasSettings):
     """Trains a model.
 
@@ -450,16 +466,28 @@ class Trainer(HasSettings):
     last validation loss.
     """
 
+    max_epochs: Setting
+    num_gpus: Setting
+    gradient_clip_val: Setting
+    callbacks: Setting
+    steps_per_epoch: Setting
+    accumulate: Setting
+    precision: Setting
+    save_every: Setting
+    keep: Setting
+    skip_damaged: Setting
+    devices: Setting
+
     def __init__(
         self,
         max_epochs: int = 1,
         num_gpus: int = 0,
         gradient_clip_val: float = 0,
-        **settings: Any,
+        **settings: Unpack[_TrainerSettings],
     ):
         self.save_hyperparameters(ignore=["settings"])
         self.devices: Any = first_gpus(num_gpus) or [cpu()]
-        apply_settings(self, settings)
+        apply_settings(self, settings)  # type: ignore[arg-type]
         self.device = self.devices[0]
 
     def prepare_model(self, model: Module) -> None:
@@ -695,6 +723,10 @@ Trainer.steps_per_epoch = Setting(
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
 class DeepMLP(Module):
     """A stack of `depth` layers of the same width, trained to copy its input."""
+
+    depth: int
+    width: int
+    lr: float
 
     def __init__(self, depth: int = 16, width: int = 128, lr: float = 1e-3):
         super().__init__()
@@ -2136,6 +2168,9 @@ def one_optimizer(model: Any) -> Any:
 class DataModule(HyperParameters):
     """The base class of data; a subclass defines `get_dataloader`."""
 
+    root: str
+    num_workers: int
+
     def __init__(self, root: str = "../data", num_workers: int = 4):
         self.save_hyperparameters()
 
@@ -2232,6 +2267,13 @@ class Compiled:
 class SyntheticRegressionData(DataModule):
     """Examples of y = Xw + b + noise; X has the shape (examples, len(w))."""
 
+    w: np.ndarray
+    b: float
+    noise: float
+    num_train: int
+    num_val: int
+    batch_size: int
+
     def __init__(
         self,
         w: np.ndarray,
@@ -2256,6 +2298,9 @@ class SyntheticRegressionData(DataModule):
 class SGD(HyperParameters):
     """Minibatch stochastic gradient descent."""
 
+    params: Iterable
+    lr: float
+
     def __init__(self, params: Iterable, lr: float):
         self.save_hyperparameters()
 
@@ -2267,6 +2312,10 @@ class SGD(HyperParameters):
 
 class LinearRegressionScratch(Module):
     """Linear regression, written from scratch."""
+
+    num_inputs: int
+    lr: float
+    sigma: float
 
     def __init__(self, num_inputs: int, lr: float, sigma: float = 0.01):
         super().__init__()
@@ -2291,6 +2340,8 @@ class LinearRegressionScratch(Module):
 
 class LinearRegression(Module):
     """Linear regression with the framework's layer."""
+
+    lr: float
 
     def __init__(self, lr: float):
         super().__init__()
@@ -2329,6 +2380,9 @@ def show_images(images, num_rows, num_cols, titles=None, scale=1.5):
 
 class FashionMNIST(DataModule):
     """Images of clothes, shape (examples, 1, height, width) in [0, 1], and labels."""
+
+    batch_size: int
+    resize: tuple
 
     def __init__(self, batch_size: int = 64, resize: tuple = (28, 28)):
         super().__init__()
@@ -2794,6 +2848,9 @@ class Classifier(Module):
 class Digits(DataModule):
     """Images of digits, shape (examples, 64) in [0, 1], and labels 0 to 9."""
 
+    batch_size: int
+    num_train: int
+
     def __init__(self, batch_size: int = 64, num_train: int = 1437):
         super().__init__()
         self.save_hyperparameters()
@@ -2812,6 +2869,10 @@ class Digits(DataModule):
 
 class MLP(Classifier):
     """A network with one hidden layer."""
+
+    num_outputs: int
+    num_hiddens: int
+    lr: float
 
     def __init__(self, num_outputs: int, num_hiddens: int, lr: float):
         super().__init__()
@@ -3099,6 +3160,10 @@ class Residual(nn.HybridBlock):
 class ResNet18(Classifier):
     """ResNet-18; with `checkpointing`, its blocks are computed twice."""
 
+    lr: float
+    num_classes: int
+    checkpointing: bool
+
     def __init__(
         self, lr: float = 0.1, num_classes: int = 10, checkpointing: bool = False
     ):
@@ -3264,4 +3329,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 0788d1c4c9aa7ff3.
+# Generated from 789173b4f4d0912d.

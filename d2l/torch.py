@@ -35,7 +35,7 @@ from multiprocessing import Pipe
 from numbers import Integral
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypedDict, Unpack
 from unittest import mock
 
 import cloudpickle
@@ -372,6 +372,9 @@ def resnet18_traffic(num_images: int = 60000) -> str:
 class Module(nn.Module, HyperParameters):
     """The base class of models; a subclass defines `loss`, and `net` or `forward`."""
 
+    plot_train_per_epoch: int
+    plot_valid_per_epoch: int
+
     def __init__(self, plot_train_per_epoch: int = 2, plot_valid_per_epoch: int = 1):
         super().__init__()
         self.save_hyperparameters()
@@ -453,6 +456,22 @@ class Module(nn.Module, HyperParameters):
             print(type(layer).__name__, "output shape:\t", X.shape)
 
 
+class _TrainerSettings(TypedDict, total=False):
+    """The settings of `Trainer`."""
+
+    accumulate: int
+    callbacks: Any
+    compiled: bool
+    devices: Any
+    find_unused_parameters: bool
+    keep: int
+    precision: Any
+    save_every: Any
+    skip_damaged: bool
+    steps_per_epoch: Any
+    timeout: Any
+
+
 class Trainer(HasSettings):
     """Trains a model.
 
@@ -464,16 +483,31 @@ class Trainer(HasSettings):
     last validation loss.
     """
 
+    max_epochs: Setting
+    num_gpus: Setting
+    gradient_clip_val: Setting
+    callbacks: Setting
+    steps_per_epoch: Setting
+    accumulate: Setting
+    precision: Setting
+    compiled: Setting
+    find_unused_parameters: Setting
+    save_every: Setting
+    keep: Setting
+    skip_damaged: Setting
+    devices: Setting
+    timeout: Setting
+
     def __init__(
         self,
         max_epochs: int = 1,
         num_gpus: int = 0,
         gradient_clip_val: float = 0,
-        **settings: Any,
+        **settings: Unpack[_TrainerSettings],
     ):
         self.save_hyperparameters(ignore=["settings"])
         self.devices: Any = first_gpus(num_gpus) or [cpu()]
-        apply_settings(self, settings)
+        apply_settings(self, settings)  # type: ignore[arg-type]
         self.device = self.devices[0]
 
     def prepare_model(self, model: Module) -> None:
@@ -655,6 +689,10 @@ Trainer.steps_per_epoch = Setting(
 # Defined in chapter_gpus/memory.md (sec_gpu_memory)
 class DeepMLP(Module):
     """A stack of `depth` layers of one width, trained to copy its input."""
+
+    depth: int
+    width: int
+    lr: float
 
     def __init__(self, depth: int = 16, width: int = 128, lr: float = 1e-3):
         super().__init__()
@@ -2214,6 +2252,9 @@ def check_trains(optim: Any, model: Any) -> None:
 class DataModule(HyperParameters):
     """The base class of data; a subclass defines `get_dataloader`."""
 
+    root: str
+    num_workers: int
+
     def __init__(self, root: str = "../data", num_workers: int = 4):
         self.save_hyperparameters()
 
@@ -2255,6 +2296,13 @@ class SlicedDataset(torch.utils.data.TensorDataset):
 class SyntheticRegressionData(DataModule):
     """Examples of y = Xw + b + noise; X has the shape (examples, len(w))."""
 
+    w: torch.Tensor
+    b: float
+    noise: float
+    num_train: int
+    num_val: int
+    batch_size: int
+
     def __init__(
         self,
         w: torch.Tensor,
@@ -2279,6 +2327,9 @@ class SyntheticRegressionData(DataModule):
 class SGD(HyperParameters):
     """Minibatch stochastic gradient descent."""
 
+    params: Iterable
+    lr: float
+
     def __init__(self, params: Iterable, lr: float):
         self.save_hyperparameters()
 
@@ -2297,6 +2348,10 @@ class SGD(HyperParameters):
 
 class LinearRegressionScratch(Module):
     """Linear regression, written from scratch."""
+
+    num_inputs: int
+    lr: float
+    sigma: float
 
     def __init__(self, num_inputs: int, lr: float, sigma: float = 0.01):
         super().__init__()
@@ -2319,6 +2374,8 @@ class LinearRegressionScratch(Module):
 
 class LinearRegression(Module):
     """Linear regression with the framework's layer."""
+
+    lr: float
 
     def __init__(self, lr: float):
         super().__init__()
@@ -2366,6 +2423,9 @@ def show_images(images, num_rows, num_cols, titles=None, scale=1.5):
 
 class FashionMNIST(DataModule):
     """Images of clothes, shape (examples, 1, height, width) in [0, 1], and labels."""
+
+    batch_size: int
+    resize: tuple
 
     def __init__(self, batch_size: int = 64, resize: tuple = (28, 28)):
         super().__init__()
@@ -2820,6 +2880,9 @@ class Classifier(Module):
 class Digits(DataModule):
     """Images of digits, shape (examples, 64) in [0, 1], and labels 0 to 9."""
 
+    batch_size: int
+    num_train: int
+
     def __init__(self, batch_size: int = 64, num_train: int = 1437):
         super().__init__()
         self.save_hyperparameters()
@@ -2838,6 +2901,10 @@ class Digits(DataModule):
 
 class MLP(Classifier):
     """A network with one hidden layer."""
+
+    num_outputs: int
+    num_hiddens: int
+    lr: float
 
     def __init__(self, num_outputs: int, num_hiddens: int, lr: float):
         super().__init__()
@@ -3491,6 +3558,10 @@ class Residual(nn.Module):
 class ResNet18(Classifier):
     """ResNet-18; with `checkpointing`, its blocks are computed twice."""
 
+    lr: float
+    num_classes: int
+    checkpointing: bool
+
     def __init__(
         self, lr: float = 0.1, num_classes: int = 10, checkpointing: bool = False
     ):
@@ -3655,4 +3726,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 69525e0c9d34c7d4.
+# Generated from 1ff94b8db60a4658.

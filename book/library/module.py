@@ -19,6 +19,7 @@ from typing import NamedTuple
 from d2lbook import library as stock
 
 from book.library.bindings import Use, uses
+from book.library.declarations import declared
 from book.library.marks import IMPORT
 from book.library.merging import merge
 from book.library.saved import (
@@ -83,7 +84,8 @@ def _library(book: Book, tab: str) -> _Library:
     """Return the library of a tab, with what others have, too."""
     cells = list(tab_cells(book, tab))
     imports = _collect_imports(cells)
-    saved = merge(block for cell in cells for block in saved_statements(cell))
+    merged = merge(block for cell in cells for block in saved_statements(cell))
+    saved = list(declared(merged))
     blocks = [*_aliases(book.config.library[tab], tab), *saved]
     owners = _owners(blocks)
     for block in blocks:
@@ -180,8 +182,10 @@ class CellImport(NamedTuple):
 def _collect_imports(cells: Iterable[TabCell]) -> dict[str, list[CellImport]]:
     """Return the imports of all cells, saved or not, under the names they define."""
     imports: dict[str, list[CellImport]] = defaultdict(list)
-    # The type hints of aliases use `Any`.
-    imports["Any"] = [CellImport("typing.Any", "from typing import Any", ALIASES)]
+    # The type hints of aliases and declarations use these.
+    for name in "Any", "TypedDict", "Unpack":
+        line = f"from typing import {name}"
+        imports[name] = [CellImport(f"typing.{name}", line, ALIASES)]
     for cell in cells:
         for node in cell.code.statements:
             if isinstance(node, IMPORT):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from book.base import build_paths, environments
 from book.library import package
+from book.library.declarations import undeclared
 from book.runner.freshness import digest
 from book.text.book import Book
 from book.text.section import Section
@@ -79,7 +80,8 @@ def _definitions(module: str) -> Definitions:
 def _statements(module: ast.Module) -> Iterator[ast.stmt]:
     """Yield the statements of a module without docstrings, each import by itself.
 
-    An import from `d2l.common` only says in which file a definition is.
+    An import from `d2l.common` only says in which file a definition is. What is declared
+    for type checkers changes no output.
     """
     for statement in module.body:
         match statement:
@@ -93,7 +95,8 @@ def _statements(module: ast.Module) -> Iterator[ast.stmt]:
             case ast.Import(names=names):
                 yield from (ast.Import([name]) for name in names)
             case _:
-                yield statement
+                if code := undeclared(statement):
+                    yield code
 
 
 def bound_names(statement: ast.stmt) -> Iterator[str]:
