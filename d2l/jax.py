@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from e091db0287bb2b75.
+# Generated from 2266fa0e25e0f773.

@@ -3264,4 +3264,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 3f67c841c79402f6.
+# Generated from 97a4297943b964be.

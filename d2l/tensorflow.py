@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 49e31e6ed9ec0494.
+# Generated from b45c7a0dd85c1e1a.

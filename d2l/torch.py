@@ -2418,8 +2418,8 @@ class FashionMNIST(DataModule):
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 TEMPORARY = {
-    nn.modules.conv._ConvNd: "convolutions, up to a tenth of the peak on a CPU",
-    nn.RNNBase: "recurrent layers, for an LSTM a quarter of the peak on a CPU",
+    nn.modules.conv._ConvNd: "convolutions, 0 to 34% of the real peak on a CPU",
+    nn.LSTM: "LSTMs, 33 to 46% of the real peak on a CPU",
 }
 
 
@@ -2435,7 +2435,7 @@ def predict_memory(
     state. `accumulate` and `precision` are those of the trainer. No step runs,
     so the model and the batch may be on the device meta. Raises ValueError if the
     model reads the value of a tensor or has sparse gradients. The temporary memory
-    of convolutions and of recurrent layers is left out, with a warning.
+    of convolutions and of LSTMs is left out, with a warning.
     """
     make_lazy_parameters(model, batch)
     for kind, share in TEMPORARY.items():
@@ -3655,4 +3655,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 36fd8fbb12d3c5e5.
+# Generated from fead8fb753603f5c.
