@@ -964,9 +964,9 @@ def report_skipped(trainer: Trainer) -> None:
     found = trainer.state.opt_state
     if isinstance(found, optax.ApplyIfFiniteState) and found.total_notfinite:
         warnings.warn(
-            f"{found.total_notfinite} of {trainer.state.step} steps were skipped, since "
-            "their gradients in float16 were not finite; lower trainer.loss_scale, or "
-            "choose bfloat16",
+            f"{found.total_notfinite} of {trainer.state.step} steps were skipped, "
+            "since their gradients in float16 were not finite; lower "
+            "trainer.loss_scale, or choose bfloat16",
             stacklevel=5,
         )
 
@@ -3814,4 +3814,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 4b68738984715b97.
+# Generated from f98788bfc752677e.

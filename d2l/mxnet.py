@@ -3329,4 +3329,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 789173b4f4d0912d.
+# Generated from b71452f7d029d458.

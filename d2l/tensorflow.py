@@ -3483,4 +3483,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from dfd24ff3da0daa4b.
+# Generated from e1dfd0cdcdaac80c.

@@ -1136,7 +1136,7 @@ def trace_events(function: Callable, path: str) -> list[tuple]:
 
 @contextlib.contextmanager
 def nothing_twice() -> Iterator[None]:
-    """Let checkpointing and fused attention keep what they compute, in a `with` block."""
+    """Let checkpointing and fused attention compute nothing again, in a `with` block."""
     with (
         sdpa_kernel(SDPBackend.MATH),
         mock.patch.object(
@@ -2478,8 +2478,8 @@ class FashionMNIST(DataModule):
 
 # Defined in chapter_gpus/more-tools.md (sec_gpu_more_tools)
 TEMPORARY = {
-    nn.modules.conv._ConvNd: "convolutions, up to a tenth of the peak on a CPU",
-    nn.RNNBase: "recurrent layers, for an LSTM a quarter of the peak on a CPU",
+    nn.modules.conv._ConvNd: "convolutions, 0 to 34% of the real peak on a CPU",
+    nn.LSTM: "LSTMs, 33 to 46% of the real peak on a CPU",
 }
 
 
@@ -2495,7 +2495,7 @@ def predict_memory(
     state. `accumulate` and `precision` are those of the trainer. No step runs,
     so the model and the batch may be on the device meta. Raises ValueError if the
     model reads the value of a tensor or has sparse gradients. The temporary memory
-    of convolutions and of recurrent layers is left out, with a warning.
+    of convolutions and of LSTMs is left out, with a warning.
     """
     make_lazy_parameters(model, batch)
     for kind, share in TEMPORARY.items():
@@ -3726,4 +3726,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 1ff94b8db60a4658.
+# Generated from dd4d6719ede18854.

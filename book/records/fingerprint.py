@@ -80,8 +80,8 @@ def _definitions(module: str) -> Definitions:
 def _statements(module: ast.Module) -> Iterator[ast.stmt]:
     """Yield the statements of a module without docstrings, each import by itself.
 
-    An import from `d2l.common` only says in which file a definition is. What is declared
-    for type checkers changes no output.
+    An import from `d2l.common` only says in which file a definition is, and what is
+    declared for type checkers does not run.
     """
     for statement in module.body:
         match statement:

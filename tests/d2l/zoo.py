@@ -23,6 +23,8 @@ class Entry:
     batches: Callable[[], list]
     devices: str = SAME  # the state after training on two of them
     clip: bool = True  # whether the framework can clip the gradients
-    restored: bool = True  # whether a checkpoint has all of the state
+    restored: bool = (
+        True  # whether a checkpoint, and the caller of ranks, get all of it
+    )
     settings: tuple = ()  # of the trainer on two devices, as pairs
     thin: bool = False  # whether `make test` tries it

@@ -20,7 +20,7 @@ from zoo import OTHER, REFUSED, UNSHARED, Entry
 
 from d2l import torch as d2l
 
-SIZES = 12, 12, 12, 10  # examples of the minibatches in an epoch
+SIZES = 12, 12, 11, 10  # examples of the minibatches in an epoch
 CLOSE = {"float32": 0.0, "bfloat16": 0.0}  # to the loop: equal, bit by bit
 Adam = torch.optim.Adam
 
@@ -273,7 +273,8 @@ class GPT(Model):
         return F.cross_entropy(logits.flatten(0, 1), batch[0][:, 1:].flatten())
 
     def configure_optimizers(self) -> Any:
-        few, many = [], []
+        few: list = []
+        many: list = []
         for parameter in self.parameters():
             (few if parameter.ndim < 2 else many).append(parameter)
         groups = [{"params": many, "weight_decay": 0.1}, {"params": few}]
