@@ -112,6 +112,7 @@ def bare_loop(
     kept = dict(model.apply_init(inputs, keys))
     params, optimizer = kept.pop("params"), model.configure_optimizers()
     kept.setdefault("batch_stats", {})
+    kept.pop("losses", None)  # which layers sow anew in each call
     state = optimizer.init(params)
 
     @jax.jit
@@ -241,7 +242,8 @@ class GPT(Model):
         places = self.variable("constants", "places", lambda: jnp.arange(8))
         X = embed(words) + nn.Embed(8, 16)(places.value)
         mask = nn.make_causal_mask(words)
-        X = X + nn.SelfAttention(2)(nn.LayerNorm()(X), mask)
+        attention = nn.MultiHeadDotProductAttention(2)
+        X = X + attention(nn.LayerNorm()(X), mask=mask)
         X = X + nn.Dense(16)(nn.gelu(nn.Dense(32)(nn.LayerNorm()(X))))
         return embed.attend(X)
 
