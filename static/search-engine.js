@@ -99,6 +99,7 @@ const bookSearchEngine = (json) => {
     ["wrong", "differ", "differs", "different", "results differ"],
     ["iteration", "step"],
     ["time", "measure", "benchmark"],
+    ["synchronize", "synchronization", "wait"],
     ["leak", "memory grows", "memory leak"],
     ["clear", "release", "empty"],
     ["matrix product", "matrix products", "matmul", "matrix multiplication", "product of matrices"],
