@@ -1,7 +1,7 @@
 /* The loop of the trainer: its lines, how often each runs, and the time of its copies. The
  * reader chooses the size of a minibatch and the number of epochs.
  */
-import { time, size, round, plural, MICRO, GIGA } from "./arithmetic.js";
+import { time, size, plural, MICRO, GIGA } from "./arithmetic.js";
 import { cards } from "./cards.js";
 import { tag, each, label, path, logarithmic, chart } from "./chart.js";
 import { select, steps, more, doubled } from "./controls.js";
