@@ -3814,4 +3814,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from f98788bfc752677e.
+# Generated from 379fa4e722ac456a.

@@ -3329,4 +3329,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from b71452f7d029d458.
+# Generated from 1cec5c62606515f5.

@@ -3483,4 +3483,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from e1dfd0cdcdaac80c.
+# Generated from b6df21cc34056749.

@@ -99,6 +99,7 @@ const bookSearchEngine = (json) => {
     ["wrong", "differ", "differs", "different", "results differ"],
     ["iteration", "step"],
     ["time", "measure", "benchmark"],
+    ["synchronize", "synchronization", "wait"],
     ["leak", "memory grows", "memory leak"],
     ["clear", "release", "empty"],
     ["matrix product", "matrix products", "matmul", "matrix multiplication", "product of matrices"],
@@ -398,14 +399,23 @@ const bookSearchEngine = (json) => {
   // Messages of which the query has little are nearly left out.
   const MUCH = 0.4;
 
+  // A definition is asked for by its word, alone or in a question; a question about more than
+  // the word asks for something else. Symptoms are what readers see, and in few words.
+  function worthOf(kind, share, query) {
+    if (kind === "symptom") return 1.6;
+    if (kind !== "term") return 1;
+    if (DEFINITION.test(query)) return 5;
+    return share < 1 ? 0.6 : 1;
+  }
+
   function titled(place, query, asked, wanted, weights) {
     const { kind } = entries[place];
-    const asks = kind === "term" && DEFINITION.test(query) ? 5 : 1;
     const overlaps = titles(place).map((title) => overlap(title, wanted, weights));
     const inQuery = Math.max(0, ...overlaps.map(({ ofTitle }) => ofTitle));
     if (kind === "message" && inQuery < MUCH) return 0.05;
     const both = Math.max(0, ...overlaps.map(({ ofTitle, ofQuery }) => ofTitle * ofQuery));
-    return 1 + 6 * asks * shareInTitle(place, asked) + 6 * both;
+    const share = shareInTitle(place, asked);
+    return 1 + 6 * worthOf(kind, share, query) * share + 6 * both;
   }
 
   // Returns the share of a title that is in the query, and of the query that is in the title.

@@ -179,6 +179,9 @@ const rowOf = (state, last, width) => (row, i) => {
   ].join("");
 };
 
+/** Return the name of the marks of the setting before. */
+const markName = () => vertical(5, 3, 18, "last") + label(12, 14, "before", "soft small");
+
 /** Return pieces of the two lines behind which less than a third, and less than a tenth, of
  * a card is free: [from, to], between which there is no text. */
 const limits = (width, pieces) => {
@@ -192,6 +195,7 @@ const limits = (width, pieces) => {
 
 const draw = (state, width, _, last) => {
   const rows = rowsOf(state);
+  const bars = each(rows, rowOf(state, last, width));
   const bottom = TOP + rows.length * rowHeight(width) - 8;
   const kinds = ROLES.filter(([role]) => rows[0].need[role] > 0).map(([, kind, text]) => [kind, text]);
   const room = isGenerated(state) ? [["idle", "caches of further users"]] : [];
@@ -200,7 +204,8 @@ const draw = (state, width, _, last) => {
   return sheet(
     width,
     bottom + (isWide(width) ? 26 : 46),
-    each(rows, rowOf(state, last, width)),
+    bars,
+    bars.includes('"last"') ? markName() : "",
     limits(width, [[20, 30], ...rows.map((_, i) => pieceOf(TOP + i * rowHeight(width)))]),
     legend([...kinds, ...room], (i) => [
       1 + (i % columns) * wide,

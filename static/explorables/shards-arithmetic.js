@@ -56,18 +56,6 @@ export const collectives = (plan, { parameters, recipe }, { gpus, machine }) => 
 
 const total = (list) => list.reduce((sum, x) => sum + x, 0);
 
-/** Return the spans of collectives on one link of a step that ends at `end`. The first gather
- * of weights belongs to the forward pass, and all else is sent last. */
-const spansOf = (list, end) => {
-  const first = list[0]?.kind === "all-gather" ? list[0].seconds : 0;
-  let now = end - total(list.map(({ seconds }) => seconds)) + first;
-  return list.map((each, i) => {
-    if (i === 0 && first) return { ...each, start: 0, end: first };
-    now += each.seconds;
-    return { ...each, start: now - each.seconds, end: now };
-  });
-};
-
 /**
  * Return a step. As in `planStep`, an all-reduce hides behind the backward pass, and all
  * other traffic behind the arithmetic; sums between machines have a link of their own.
@@ -76,8 +64,8 @@ const spansOf = (list, end) => {
  * @param {object} work gpus; flops: of a step on all GPUs
  * @param {object} hardware rate; within, between: bandwidth of a GPU inside of its machine and
  * to others; machine: its GPUs
- * @returns {object} shards; memory by role; bytes: their sum; spans {kind, what, link, bytes,
- * seconds, start, end}; sent; compute; exposed; step; links: the bandwidths
+ * @returns {object} shards; memory by role; bytes: their sum; messages {kind, what, link, bytes,
+ * seconds}; sent; compute; exposed; step; links: the bandwidths
  */
 export const stepOf = (plan, model, { gpus, flops }, hardware) => {
   const { rate, between, machine } = hardware;
@@ -99,6 +87,73 @@ export const stepOf = (plan, model, { gpus, flops }, hardware) => {
     ...{ shards, links, compute, exposed, step, memory: bytes },
     bytes: total(Object.values(bytes)),
     sent: total(list.map((each) => each.bytes)),
-    spans: Object.keys(links).flatMap((link) => spansOf(on(link), step)),
+    messages: list,
+  };
+};
+
+/** Return the pieces of collectives that are sent for each layer from a time to another: weights
+ * at the start of a layer's share of the time, sums of gradients at its end. */
+const spread = (list, from, to, layers) => {
+  const share = (to - from) / layers;
+  const isSum = ({ what }) => what === "gradients";
+  const seconds = (kinds) => total(kinds.map((each) => each.seconds)) / layers;
+  const sums = seconds(list.filter(isSum));
+  return Array.from({ length: layers }, (_, i) => {
+    let now = from + i * share;
+    const last = now + share - sums;
+    return list.map((each) => {
+      const start = isSum(each) ? last : now;
+      now = start + each.seconds / layers;
+      return { ...each, start, end: now };
+    });
+  }).flat();
+};
+
+/** Return the spans of a pass on the GPU: it waits before each layer, or at the end. */
+const passOf = (kind, seconds, from, to, layers, waits) => {
+  const idle = to - from - seconds;
+  if (idle < 1e-9 * to) return [{ kind, start: from, end: to }];
+  if (!waits)
+    return [
+      { kind, start: from, end: from + seconds },
+      { kind: "wait", start: from + seconds, end: to },
+    ];
+  const share = (to - from) / layers;
+  return Array.from({ length: layers }, (_, i) => {
+    const start = from + i * share;
+    const middle = start + idle / layers;
+    return [{ kind: "wait", start, end: middle }, { kind, start: middle, end: start + share }];
+  }).flat();
+};
+
+/**
+ * Return a schedule that takes as long as the step, layer by layer: the spans of the GPU, and of
+ * both links. Weights that the forward pass needs are gathered in it, all else is sent in the
+ * backward pass; the GPU waits for weights, and at the end for sums.
+ * @param {object} step as `stepOf` returns it
+ * @param {number} layers
+ */
+export const schedule = ({ messages, compute, step }, layers) => {
+  const forward = compute / 3;
+  const seconds = (list) => total(list.map((each) => each.seconds));
+  const lane = (link) => {
+    const list = messages.filter((each) => each.link === link);
+    const first = list[0]?.kind === "all-gather" ? list.slice(0, 1) : [];
+    const rest = list.slice(first.length);
+    const turn = Math.min(Math.max(forward, seconds(first)), step - seconds(rest));
+    const pieces = [...spread(first, 0, turn, layers), ...spread(rest, turn, step, layers)];
+    return { pieces, turn, rest };
+  };
+  const [ring, machines] = ["ring", "machines"].map(lane);
+  const turn = Math.min(Math.max(forward, ring.turn), step - 2 * forward);
+  const isFirst = seconds(ring.rest) > seconds(machines.rest);
+  const waitsForWeights = isFirst && ring.rest[0].kind === "all-gather";
+  return {
+    gpu: [
+      ...passOf("forward", forward, 0, turn, layers, true),
+      ...passOf("backward", 2 * forward, turn, step, layers, waitsForWeights),
+    ],
+    ring: ring.pieces,
+    machines: machines.pieces,
   };
 };

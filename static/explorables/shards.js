@@ -150,11 +150,15 @@ const limits = (state, width) => {
   );
 };
 
-const legendOf = (width) => {
+/** Return the legend, with the marks of the setting before if there are any. */
+const legendOf = (width, isMarked) => {
   const narrow = isNarrow(width);
-  const across = narrow ? [1, 100, 200, 1, 200] : [1, 98, 206, 280, 426];
+  const across = narrow ? [1, 100, 200, 1, 140, 236] : [1, 98, 206, 280, 426, 520];
+  const place = (i) => [across[i], BOTTOM + (narrow && i > 2 ? 30 : 8)];
   const items = [...Object.values(ROLES), ["wait", "exposed"]];
-  return legend(items, (i) => [across[i], BOTTOM + (narrow && i > 2 ? 30 : 8)]);
+  const [x, y] = place(items.length);
+  const before = vertical(x + 9, y - 2, y + 16, "last") + label(x + 18, y + 12, "before", "soft small");
+  return legend(items, place) + (isMarked ? before : "");
 };
 
 // The step
@@ -167,51 +171,46 @@ const RIGHT = 30;
 
 /**
  * Return the links with what they send: inside of a machine, and through the network.
- * @returns {[string, number, any[]][]} name, bandwidth, spans
+ * @returns {[string, number, any[], string][]} name, bandwidth, collectives, name in the schedule
  */
 const lanesOf = (state, step) => {
   const inside = step.shards <= Number(state.machine);
-  const isOn = (isInside) => ({ link }) => (link === "ring" && inside) === isInside;
   const within = state.card === "rtx4090" ? "PCIe" : "NVLink";
-  const network = inside ? step.links.machines : step.links.ring;
-  return [
-    [within, hardwareOf(state).within, step.spans.filter(isOn(true))],
-    ["network", network, step.spans.filter(isOn(false))],
-  ];
+  const width = inside ? step.links.machines : step.links.ring;
+  const lane = (name, bandwidthOf, link) =>
+    [name, bandwidthOf, step.messages.filter((one) => one.link === link), link];
+  const network = lane("network", width, inside ? "machines" : "ring");
+  return [lane(within, hardwareOf(state).within, inside ? "ring" : ""), network];
 };
 
 const sum = (list, key) => list.reduce((all, one) => all + one[key], 0);
 
-/** Return the collectives of a link in words, such as "2 all-gathers, reduce-scatter". */
-const kindsOf = (spans) => {
-  const kinds = [...new Set(spans.map(({ kind }) => kind))];
-  const count = (kind) => spans.filter((span) => span.kind === kind).length;
+/** Return the collectives of each layer on a link in words: "2 all-gathers, reduce-scatter". */
+const kindsOf = (messages) => {
+  const kinds = [...new Set(messages.map(({ kind }) => kind))];
+  const count = (kind) => messages.filter((one) => one.kind === kind).length;
   return kinds.map((kind) => (count(kind) > 1 ? `${count(kind)} ${kind}s` : kind)).join(", ");
 };
 
-const traffic = ([name, width, spans], isShort) => {
-  if (!spans.length) return `${name}: nothing to send`;
-  const sends = `${size(sum(spans, "bytes"))} in ${time(sum(spans, "seconds"))}`;
-  return isShort ? `${name}: ${sends}` : `${name}, ${bandwidth(width)}: ${sends} (${kindsOf(spans)})`;
+const traffic = ([name, width, messages], isShort) => {
+  if (!messages.length) return `${name}: nothing to send`;
+  const sends = `${size(sum(messages, "bytes"))} in ${time(sum(messages, "seconds"))}`;
+  if (isShort) return `${name}: ${sends}`;
+  return `${name}, ${bandwidth(width)}: ${sends} (each layer: ${kindsOf(messages)})`;
 };
 
 const boxes = (spans, y, scale) =>
   each(spans, ({ kind, what = kind, start, end }) => {
     const wide = (end - start) * scale;
-    const box = area(KINDS[what], START + start * scale, y, wide, BOX);
+    const edge = wide < 3 ? " solid plain" : ""; // Edges would hide narrow boxes.
+    const box = area(KINDS[what] + edge, START + start * scale, y, Math.max(0.75, wide), BOX);
     if (wide < 7 * kind.length + 8 || kind === "wait") return box;
     return box + label(START + ((start + end) / 2) * scale, y + 16, kind, "ink small", "middle");
   });
 
-/** Return what the GPU does in a step. */
-const computing = ({ compute, step, exposed }) => [
-  { kind: "forward", start: 0, end: compute / 3 },
-  { kind: "backward", start: compute / 3, end: compute },
-  ...(exposed > 1e-9 * compute ? [{ kind: "wait", start: compute, end: step }] : []),
-];
-
 const timeline = (state, top, width, now, last) => {
   const step = run(state);
+  const spans = { "": [], ...shards.schedule(step, modelOf(state).layers) };
   const short = isNarrow(width);
   // The axis does not depend on the plan, so the ends can be compared.
   const longest = Math.max(...WAYS.map((plan) => run(state, plan).step));
@@ -220,15 +219,15 @@ const timeline = (state, top, width, now, last) => {
   const also = isHidden(step) ? "" : `, ${time(step.exposed)} exposed`;
   const before = last && last.gpus === state.gpus ? run(last).step : undefined;
   const lanes = [
-    [`${gpu}${also}${short ? "" : was(before, step.step, time)}`, computing(step)],
-    ...lanesOf(state, step).map((lane) => [traffic(lane, short), lane[2]]),
+    [`${gpu}${also}${short ? "" : was(before, step.step, time)}`, spans.gpu],
+    ...lanesOf(state, step).map((lane) => [traffic(lane, short), spans[lane[3]]]),
   ];
   const bottom = top + lanes.length * LANE;
   const at = Math.min(now, step.step);
   return (
-    each(lanes, ([text, spans], i) => {
+    each(lanes, ([text, list], i) => {
       const y = top + i * LANE;
-      return label(1, y + 14, text, "ink small") + boxes(until(spans, now), y + 20, scale);
+      return label(1, y + 14, text, "ink small") + boxes(until(list, now), y + 20, scale);
     }) +
     vertical(START + at * scale, top + 18, bottom, now < step.step ? "now" : "axis") +
     timeAxis(longest, { left: START, right: RIGHT, y: bottom, width }, time)
@@ -239,14 +238,15 @@ const draw = (state, width, motion, last) => {
   const { step, bytes } = run(state);
   const now = motion ? motion.part * step : Infinity;
   const top = BOTTOM + (isNarrow(width) ? 62 : 40);
+  const bars = each(WAYS, barOf(state, last, width));
   const who = state.gpus === 1 ? "the GPU" : `each of ${plural(state.gpus, "GPU")}`;
   return sheet(
     width,
     top + 3 * LANE + 28,
     label(1, 14, `stored by ${who}: ${size(bytes)}`, "ink small strong"),
-    each(WAYS, barOf(state, last, width)),
+    bars,
     limits(state, width),
-    legendOf(width),
+    legendOf(width, bars.includes('"last"')),
     timeline(state, top, width, now, last),
   );
 };
@@ -284,7 +284,7 @@ const result = (state) => {
 const summary = (state) =>
   "Bars of what each GPU stores, one for each plan, by role, with a line for the memory of the card. " +
   "Below, a step on one time axis, with a row for the arithmetic of the GPU and a row for each " +
-  `link. ${result(state)}`;
+  `link, which sends the messages of one layer after the other. ${result(state)}`;
 
 const formula = (state) => {
   const step = run(state);
@@ -300,7 +300,7 @@ const formula = (state) => {
       `${size(step.bytes - gathered)} in all`,
     gathered > 0 &&
       `2 of ${layers} layers, gathered${recipe === "cast" ? " or cast" : ""}: ${size(gathered)}`,
-    ...step.spans.map(
+    ...step.messages.map(
       ({ kind, what, link, bytes }) =>
         `${kind} of ${what}${link === "machines" ? ", between machines" : ""}: ${size(bytes)} sent`,
     ),
@@ -343,8 +343,9 @@ const NOTES = [
     "The activations are not in the bars: their size depends on the tokens of a GPU, and on what " +
     "is computed twice.",
   "The step is a lower bound: a layer’s weights are gathered as early as is useful, messages have " +
-    "no latency and do not slow down the GPU, and the update takes no time. The row of the GPU " +
-    "has all waiting at the end; in fact it is spread over the step.",
+    "no latency and do not slow down the GPU, and the update takes no time. Each box of a link is " +
+    "the message of a layer, drawn beside the layer’s arithmetic. In fact, the first layer waits " +
+    "for its weights, and the sums of a layer’s gradients are sent after its backward pass.",
   `Arithmetic runs at the rate of the best published product of matrices of 16 bits: [Bekman, 2026](${BEKMAN}), ` +
     `and for the RTX 4090 and its links [Zhang et al., 2026](${NEU}); for the H200 the H100’s. ` +
     "Products of 32 bits are TF32, as many times slower as on the data sheet. Other links carry what " +

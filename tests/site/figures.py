@@ -15,7 +15,7 @@ NAMES = (
     *("two-devices", "queue", "worth-moving", "memory-timeline", "allocator"),
     *("roofline", "sectors", "warps", "collectives", "plans", "workers", "server"),
     *("turns", "map", "audit", "race", "checkpoints", "pipeline", "buckets"),
-    *("fuse", "adapt", "trace", "shards", "decide"),
+    *("fuse", "adapt", "trace", "shards", "decide", "clock", "loop"),
 )
 SCRIPTS = dict.fromkeys(script for name in NAMES for script in scripts_of(name))
 POLICY = (

@@ -17,6 +17,8 @@ MOVING = {
     "buckets": "Run the step",
     "fuse": "Run",
     "shards": "Run the step",
+    "clock": "Run the products",
+    "loop": "Run fit",
 }
 
 

@@ -145,3 +145,11 @@ test("hours and dollars are written with as many digits as they deserve", () => 
   const large = { model: "llama-3-70b", task: "lora4", tokens: 1e11 };
   includes(result(decide, large), "$77,000 to 92,000 for 12,900 h");
 });
+
+test("a mark of the setting before has a name", () => {
+  const [now, last] = [changed(decide, {}), changed(decide, { length: 1024 })];
+  assert.match(decide.draw(now, 640, undefined, last), />before<.*/s);
+  assert.match(decide.draw(now, 640, undefined, last), /class="last"/);
+  for (const same of [now, undefined])
+    assert.doesNotMatch(decide.draw(now, 640, undefined, same), />before<|class="last"/);
+});

@@ -92,33 +92,64 @@ test("a step of two machines by hand", () => {
   const hardware = { rate: 1, within: 8, between: 2, machine: 2 };
   const at = (plan, flops = 216) =>
     arithmetic.stepOf(PLANS[plan], model, { gpus: 4, flops }, hardware);
-  const spans = (step) => step.spans.map(({ start, end }) => [start, end]);
-  assert.deepEqual(spans(at("fsdp")), [[0, 18], [18, 36], [36, 54]]);
+  const lanes = (step) => arithmetic.schedule(step, model.layers);
+  const times = (spans) => spans.map(({ kind, start, end }) => `${kind} ${start} to ${end}`);
+  const fsdp = lanes(at("fsdp"));
+  assert.deepEqual(times(fsdp.gpu), ["forward 0 to 18", "backward 18 to 54"]);
+  assert.deepEqual(times(fsdp.ring), [
+    ...["all-gather 0 to 9", "all-gather 9 to 18"], // a layer each
+    ...["all-gather 18 to 27", "reduce-scatter 27 to 36"],
+    ...["all-gather 36 to 45", "reduce-scatter 45 to 54"],
+  ]);
   assert.deepEqual([at("fsdp").exposed, at("fsdp").sent], [0, 216]);
-  assert.deepEqual(spans(at("fsdp", 144)), [[0, 18], [18, 36], [36, 54]]);
+  // With less arithmetic, the GPU waits for the weights of each layer.
+  const short = lanes(at("fsdp", 144));
+  assert.deepEqual(short.ring, fsdp.ring);
+  assert.deepEqual(times(short.gpu).slice(0, 4), [
+    ...["wait 0 to 3", "forward 3 to 9", "wait 9 to 12", "forward 12 to 18"],
+  ]);
+  assert.deepEqual(times(short.gpu).slice(4, 6), ["wait 18 to 24", "backward 24 to 36"]);
   assert.equal(at("fsdp", 144).exposed, 18); // of 54 s, beside 36 of arithmetic
   // An all-reduce has two thirds of the arithmetic: 36 s are hidden, but not 36 of 24.
-  assert.deepEqual(spans(at("ddp")), [[18, 54]]);
+  assert.deepEqual(times(lanes(at("ddp")).ring), ["all-reduce 18 to 36", "all-reduce 36 to 54"]);
+  assert.deepEqual(times(lanes(at("ddp", 144)).gpu).slice(1), ["backward 12 to 36", "wait 36 to 48"]);
   assert.deepEqual([at("ddp").exposed, at("ddp", 144).exposed], [0, 12]);
   // The state in each machine: 1/2 · 96 = 48 bytes three times at 8 bytes/s, and 48 at 2.
-  assert.deepEqual(spans(at("hsdp")), [[0, 6], [42, 48], [48, 54], [30, 54]]);
+  const hsdp = lanes(at("hsdp"));
+  assert.deepEqual(times(hsdp.ring).slice(0, 4), [
+    ...["all-gather 0 to 3", "all-gather 9 to 12", "all-gather 18 to 21", "reduce-scatter 33 to 36"],
+  ]);
+  assert.deepEqual(times(hsdp.machines), ["all-reduce 24 to 36", "all-reduce 42 to 54"]);
+  // 6 s of weights delay a forward pass of 5, and the sums between machines the end.
+  assert.deepEqual(times(lanes(at("hsdp", 60)).gpu).slice(-3), [
+    ...["forward 3.5 to 6", "backward 6 to 16", "wait 16 to 29"],
+  ]);
   assert.equal(at("hsdp", 60).exposed, 14); // 24 s beside a backward pass of 10
 });
 
-test("messages of a step do not overlap on a link, and end with it", () => {
+test("a schedule has all of a step's messages and arithmetic, without overlap, and its length", () => {
   for (const { plan, gpus, network, bits } of grid({
     ...{ plan: Object.keys(PLANS), gpus: [2, 8, 64, 1024], network: [0.1, 5, 400], bits: ["16", "32"] },
   })) {
-    const { spans, step, exposed } = shards.run(given(`plan=${plan}&gpus=${gpus}&network=${network}&bits=${bits}`));
-    for (const link of ["ring", "machines"]) {
-      const on = spans.filter((span) => span.link === link);
-      on.forEach(({ start, end, seconds }, i) => {
-        close(end - start, seconds, { abs: 1e-9 });
-        assert.ok(start >= (on[i - 1]?.end ?? 0) - 1e-9);
-      });
-      if (on.length) close(on.at(-1).end, step);
+    const state = given(`plan=${plan}&gpus=${gpus}&network=${network}&bits=${bits}`);
+    const step = shards.run(state);
+    const { gpu, ring, machines } = arithmetic.schedule(step, 32);
+    const seconds = (list, kinds) =>
+      sum(list.filter(({ kind }) => kinds.includes(kind)).map(({ start, end }) => end - start));
+    close(seconds(gpu, ["forward", "backward"]), step.compute);
+    close(seconds(gpu, ["wait"]), step.exposed, { abs: 1e-8 * step.step });
+    for (const [link, list] of Object.entries({ ring, machines })) {
+      const messages = step.messages.filter((one) => one.link === link);
+      assert.equal(list.length, 32 * messages.length);
+      close(sum(list.map(({ start, end }) => end - start)), sum(messages.map((one) => one.seconds)));
     }
-    assert.ok(exposed >= 0);
+    for (const list of [gpu, ring, machines])
+      list.forEach(({ start, end }, i) => {
+        assert.ok(start >= (list[i - 1]?.end ?? 0) - 1e-9 * step.step);
+        assert.ok(end <= step.step * (1 + 1e-9));
+      });
+    close(gpu.at(-1).end, step.step);
+    assert.ok(step.exposed >= 0);
   }
 });
 
@@ -191,13 +222,23 @@ test("the arithmetic in words", () => {
   assert.ok(!formula(shards, { gpus: 8 }).includes("a ring over machines"));
 });
 
-test("the drawing of a step shows what has been sent", () => {
+test("the drawing of a step shows what has been sent, a box for each layer", () => {
   const state = given("gpus=1024");
-  const count = (part) => {
+  const count = (kind, part) => {
     const svg = shards.draw(state, 640, part ? { from: state, part } : undefined);
-    return svg.match(/>(all-gather|reduce-scatter)</g)?.length ?? 0;
+    return svg.match(new RegExp(`class="${kind}[^"]*"`, "g")).length;
   };
-  assert.deepEqual([count(), count(0.2), count(0.6)], [3, 1, 2]);
+  // Each bar has a part of weights, and the legend: FSDP gathers 32 layers twice.
+  const bars = count("s1", 1e-6);
+  assert.deepEqual([0.5, 1].map((part) => count("s1", part) - bars < 63), [true, false]);
+  assert.equal(count("s3") - count("s3", 1e-6), 32);
+});
+
+test("a mark of the setting before has a name", () => {
+  const [now, last] = ["gpus=128", "gpus=64"].map(given);
+  assert.match(shards.draw(now, 640, undefined, last), /class="last".*>before</s);
+  assert.doesNotMatch(shards.draw(now, 640, undefined, now), />before</);
+  assert.doesNotMatch(shards.draw(now, 640), />before</);
 });
 
 test("a touched bar chooses its plan", () => {
