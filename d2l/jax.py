@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 649af45490aa3f0d.
+# Generated from 37fe3b3ba1ae1525.

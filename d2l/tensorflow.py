@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from f3f4ab9c7d4b422b.
+# Generated from 7050d9ef1e2f47da.
