@@ -3814,4 +3814,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 379fa4e722ac456a.
+# Generated from 5b13badbc98ad097.

@@ -3483,4 +3483,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from b6df21cc34056749.
+# Generated from 4488cdda6553c4b6.

@@ -3726,4 +3726,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 746171a778a7211e.
+# Generated from a804ba0a83d8828e.

@@ -39,6 +39,7 @@ VARIABLES = {
     "NUMBA_ENABLE_CUDASIM": "numba.core.config",
     "NVIDIA_TF32_OVERRIDE": "mxnet.test_utils",
     "MXNET_ENFORCE_DETERMINISM": None,  # in a build for GPUs
+    "MXNET_ENABLE_CUDA_GRAPHS": None,  # in a build for GPUs, too
     "XLA_PYTHON_CLIENT_PREALLOCATE": "jaxlib.xla_client",
     "XLA_FLAGS": None,  # tested below
 }
