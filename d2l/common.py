@@ -599,4 +599,4 @@ def by_card(answer: Callable) -> str:
     return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
 
 
-# Generated from 161c8945b4ee4b94.
+# Generated from 6d3cb2abab835a92.

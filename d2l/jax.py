@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 649af45490aa3f0d.
+# Generated from 23458db0ab90d314.

@@ -3264,4 +3264,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 6f2a36c8fc333329.
+# Generated from 7e377ad81cc92b96.

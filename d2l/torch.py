@@ -3510,4 +3510,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 1e4d303afebb9dc7.
+# Generated from 0ea96afbbba2a0a6.
