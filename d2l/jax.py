@@ -3814,4 +3814,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 5b13badbc98ad097.
+# Generated from 1dfd9ddacf2a1e65.

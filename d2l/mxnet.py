@@ -3329,4 +3329,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 6c3df3c45c483055.
+# Generated from 2bb2268aa22aeca4.

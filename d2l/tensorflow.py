@@ -1494,22 +1494,24 @@ def decode_step(
     """Return the logits of the next tokens; see `decode`."""
     embedding, *rest = model.weights
     width, d, groups = model.width, model.width // model.heads, model.kv_heads
-    shape = tf.shape(tokens)
-    X, end = tf.gather(embedding, tokens), start + shape[1]
+    b, n = tf.unstack(tf.shape(tokens))
+    end = start + n
+    X = tf.gather(embedding, tf.reshape(tokens, (-1,)))  # a row for each token
     later = tf.range(end) > tf.range(start, end)[:, None]
     for i in range(model.layers):
         qkv, out, up, down = rest[4 * i : 4 * i + 4]
-        H = product(rms_norm(X), qkv)
-        H = tf.reshape(H, (shape[0], shape[1], groups, -1, d))
+        H = tf.reshape(product(rms_norm(X), qkv), (b, n, groups, -1, d))
         q, k, v = H[..., :-2, :], H[..., -2, :], H[..., -1, :]  # of each group
         cache[i][:, :, start:end].assign(tf.stack([k, v]))
         keys, values = tf.unstack(cache[i][:, :, :end])
         scores = tf.einsum("bngrd,bsgd->bgrns", q, keys) / d**0.5
         weights = tf.nn.softmax(tf.where(later, -1e9, scores))
         H = tf.einsum("bgrns,bsgd->bngrd", weights, values)
-        X = X + product(tf.reshape(H, (shape[0], shape[1], width)), out)
+        X = X + product(tf.reshape(H, (-1, width)), out)
         X = X + product(tf.nn.gelu(product(rms_norm(X), up)), down)
-    return tf.matmul(rms_norm(X[:, -1]), embedding, transpose_b=True)
+    H = rms_norm(tf.reshape(X, (b, n, width))[:, -1])
+    # on a CPU faster than the rows of H times the transposed embedding
+    return tf.transpose(tf.matmul(embedding, H, transpose_b=True))
 
 
 def decode(
@@ -3483,4 +3485,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 4488cdda6553c4b6.
+# Generated from 14bfa63a9e8c4f07.

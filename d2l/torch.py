@@ -3726,4 +3726,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from a804ba0a83d8828e.
+# Generated from bda5a5e1b5e4e6bb.

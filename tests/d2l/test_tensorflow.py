@@ -331,3 +331,19 @@ def test_recomputing_of_tensorflow_draws_another_mask(fw):
         Y = tf.recompute_grad(drop)(X, training=True)
     agree = tf.reduce_mean(tf.cast(Y == tape.gradient(Y, X), tf.float32))
     assert 0.4 < agree < 0.6
+
+
+def test_a_batch_of_sequences_is_decoded_by_products_of_matrices():
+    """A product for each sequence, or of a transposed embedding, is a slow kernel."""
+    model = d2l.make_language_model(1, 16, heads=2, kv_heads=1, vocabulary=10)
+    cache, tokens = d2l.make_cache(model, 2, 3), tf.ones((2, 3), tf.int32)
+    traced = d2l.decode_step.get_concrete_function(
+        model, tokens, cache, tf.constant(0), tf.matmul
+    )
+    operations = traced.graph.get_operations()
+    assert not [op for op in operations if op.type.startswith("BatchMatMul")]
+    products = [op for op in operations if op.type == "MatMul"]
+    *_, logits = products
+    assert len(products) == 5
+    assert logits.get_attr("transpose_b")
+    assert logits.inputs[0].shape == (10, 16)
