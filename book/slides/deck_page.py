@@ -121,8 +121,9 @@ def _block(block: SlideItem, writer: _Writer, folder: Path) -> dict[str, Any]:
 
 def _fold(text: str) -> dict[str, Any]:
     """Return the variables for the measure of a printed text."""
-    widest = max(map(len, text.split("\n")))
-    return {"folds": widest > WIDEST, "chars": widest if results.is_folded(text) else 0}
+    chars = results.widest(text)
+    is_wide = results.WIDEST_TABLE < chars <= WIDEST
+    return {"folds": chars > WIDEST, "chars": chars if is_wide else 0}
 
 
 def _readable_height(file: Path) -> int:
