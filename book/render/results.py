@@ -12,8 +12,8 @@ from book.render.texts import attribute, escape
 from book.text.blocks import Cell
 
 PLOT = "Output of the cell above: a plot"
-# nvidia-smi prints 91 columns. Longer lines, as error messages have, wrap, unless a wide
-# screen has room for them in a smaller size.
+# nvidia-smi prints 91 columns. Longer lines, as error messages have, wrap, unless a
+# wide screen has room for them in a smaller size.
 WIDEST_TABLE = 92
 WIDEST_SMALL = 106
 

@@ -73,7 +73,8 @@ NOT_WHOLE = """() => {
     if (pre.scrollWidth > pre.clientWidth) return true;
     if (!pre.closest(".output.long")) return false;
     const lines = pre.textContent.trimEnd().split("\\n").length;
-    return pre.clientHeight > (lines + 1) * parseFloat(getComputedStyle(pre).lineHeight);
+    const { lineHeight } = getComputedStyle(pre);
+    return pre.clientHeight > (lines + 1) * parseFloat(lineHeight);
   });
   return [shown.length, wrong.map((pre) => pre.textContent.slice(0, 99))];
 }"""
