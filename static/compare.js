@@ -114,6 +114,7 @@
     const sides = [blocksOf(first), blocksOf(second)];
     const matches = pairs(sides[0], sides[1], likeness).map(([i, j]) => [sides[0][i], sides[1][j]]);
     for (const pair of matches) unite(...pair);
+    uniteCells(matches);
     const paired = withoutUnequal(matches);
     const done = [0, 0];
     let [row, isLed] = [1, false];
@@ -134,14 +135,14 @@
     }
     set.style.setProperty("--rows", row);
     set.classList.toggle("same", !isLed);
-    return paired;
+    return [...paired, ...matches.filter(areWide)];
   }
 
   const isShared = ([{ block }]) => block.matches(".shared");
 
-  // Returns the pairs that stand side by side. Code of which one is much longer does not,
-  // with what it prints, unless both define the same name; nor do replies at the beginning,
-  // since they may be hidden.
+  // Returns the pairs that stand side by side, or once. Code that is wider than a column does not,
+  // with what it prints, nor does code of which one is much longer, unless both define the
+  // same name; nor do replies at the beginning, since they may be hidden.
   function withoutUnequal(matches) {
     const apart = new Set();
     for (const [k, pair] of matches.entries()) {
@@ -149,13 +150,20 @@
       const isReply = pair.every(({ block }) => block.matches(REPLIES)) && !isShared(pair);
       const isFirst = matches.slice(0, k).every((other) => isShared(other) || apart.has(other));
       const isOwn = isTold(a) && isTold(b) && !a.block.matches(".asks") && !isShared(pair);
-      const isUnequal = a.kind === "code" && !haveSameName(a, b) && differenceOf(a, b) >= UNEQUAL;
+      const isLong = a.kind === "code" && !haveSameName(a, b) && differenceOf(a, b) >= UNEQUAL;
+      const isUnequal = isLong || areWide(pair);
       if (isUnequal && matches[k - 1]?.[0].block.matches(".folded.head")) apart.add(matches[k - 1]);
       if (isUnequal || (isReply && isFirst) || (isOwn && apart.has(matches[k - 1]))) apart.add(pair);
     }
     for (const pair of apart) for (const item of pair) item.isApart = item.kind === "code";
     return matches.filter((pair) => !apart.has(pair));
   }
+
+  const COLUMN = 84; // characters of code
+  const isWide = ({ block, kind }) =>
+    kind === "code" && block.textContent.split("\n").some(({ length }) => length > COLUMN);
+  const areWide = (pair) =>
+    pair[0].kind === pair[1].kind && pair.some(isWide) && !isShared(pair);
 
   const differenceOf = (a, b) => Math.abs(heightOf(a) - heightOf(b));
   const isTold = ({ block, kind }) => kind === "output" || block.matches(REPLIES);
@@ -249,6 +257,26 @@
     a.block.replaceChildren(...parts.flatMap((part) => written(part, names)));
     a.block.classList.add("shared", "wide");
     b.block.classList.add("twin");
+  }
+
+  // Cells with the same code stand once, and so do their outputs if they are the same, too.
+  // Code below a folded head is a part of its cell.
+  function uniteCells(matches) {
+    const isOne = ([a, b] = []) => a?.block.textContent === b?.block.textContent;
+    const isHead = (pair) => pair?.some(({ block }) => block.matches(".folded.head"));
+    for (const [k, pair] of matches.entries()) {
+      const [above, below] = [matches[k - 1], matches[k + 1]];
+      const isPart = pair.every(
+        ({ block }, side) => block.previousElementSibling === above?.[side].block,
+      );
+      const isCode = pair.every(({ kind }) => ["code", "folded"].includes(kind));
+      const isOutput = pair.every(({ block }) => block.matches("div.output, .output-note"));
+      const isWhole = isOutput || isHead(above) ? isPart && isShared(above) : isCode;
+      if (!(isCode || isOutput) || !isWhole || !isOne(pair)) continue;
+      if (isHead(pair) && !isOne(below)) continue;
+      pair[0].block.classList.add("shared", "wide");
+      pair[1].block.classList.add("twin");
+    }
   }
 
   // Returns the words of a paragraph, each with what stands between it and the next one.

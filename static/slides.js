@@ -34,7 +34,7 @@ const fits = (/** @type {Element} */ slide) => {
 
 /** Scale what a slide shows; report a slide on which text would be too small. */
 const fit = (/** @type {HTMLElement} */ slide) => {
-  for (const tight of slide.querySelector("figure") ? [false, true] : [false]) {
+  for (const tight of slide.querySelector("figure, .rows") ? [false, true] : [false]) {
     slide.classList.toggle("tight", tight);
     for (const scale of SCALES) {
       slide.style.setProperty("--fit", String(scale));
@@ -44,15 +44,47 @@ const fit = (/** @type {HTMLElement} */ slide) => {
   console.error(`${slide.dataset.place}: this slide is too long; show less code or another cell`);
 };
 
+/** Return the rows of answers below the slide that asks for them. */
+const rowsBelow = (/** @type {HTMLFormElement} */ form) => {
+  const { nextElementSibling: slide } = form.closest("section");
+  return /** @type {HTMLElement[]} */ ([...slide.querySelectorAll("dl")]);
+};
+
+/** Write the texts of the room into the rows, each number above its verdict. */
+const enter = (/** @type {HTMLFormElement} */ form, /** @type {string[]} */ texts) => {
+  const slide = /** @type {HTMLElement} */ (form.closest("section"));
+  const rows = rowsBelow(form);
+  bookGuess.compare(slide, rows, texts).forEach(bookGuess.enter);
+  if (form.querySelector("[type=radio]")) return;
+  for (const said of rows.flatMap((row) => row.querySelector(".yours span") ?? [])) {
+    said.classList.add("below");
+    said.textContent = said.textContent.replace(/^, /, "");
+  }
+};
+
+const LONG = "123456";
+const LONG_VERDICT = "like the arithmetic; the output is smaller by a factor of 1.2";
+
+/** Fit the slide of the answers with long ones of the room, and keep their place. */
+const reserve = (/** @type {HTMLFormElement} */ form) => {
+  const choices = /** @type {HTMLInputElement[]} */ ([...form.querySelectorAll("[type=radio]")]);
+  const byLength = choices.map(({ value }) => value).sort((a, b) => b.length - a.length);
+  const rows = rowsBelow(form);
+  enter(form, Array(rows.length).fill(byLength[0] ?? LONG));
+  if (!choices.length)
+    for (const row of rows) row.querySelector(".yours span").textContent = LONG_VERDICT;
+  fit(/** @type {HTMLElement} */ (form.closest("section").nextElementSibling));
+  for (const row of rows) row.style.minHeight = `${row.offsetHeight}px`;
+};
+
 /** Let the room predict: Enter, or an arrow key, shows its numbers beside the output. */
 const ask = (/** @type {HTMLFormElement} */ form) => {
   const slide = /** @type {HTMLElement} */ (form.closest("section"));
-  const rows = /** @type {HTMLElement[]} */ ([...slide.nextElementSibling.querySelectorAll("dl")]);
+  const rows = rowsBelow(form);
   const fields = /** @type {HTMLInputElement[]} */ ([...form.querySelectorAll("input")]);
   const compare = () => {
     const texts = bookGuess.textsOf(form);
-    bookGuess.compare(slide, rows, texts).forEach(bookGuess.enter);
-    fit(/** @type {HTMLElement} */ (slide.nextElementSibling));
+    enter(form, texts);
     return texts.some(Boolean) ? rows.map((row, i) => bookGuess.readFor(row, slide, texts[i])) : [];
   };
   compare();
@@ -102,8 +134,9 @@ const slides = document.querySelector(".slides");
 slides.classList.add("fitting"); // so that all slides have a size, and fonts are loaded
 slides.getBoundingClientRect();
 document.fonts.ready.then(() => {
-  slides.querySelectorAll("form").forEach(ask);
   slides.querySelectorAll("section:not(.front)").forEach(fit);
+  slides.querySelectorAll("form").forEach(reserve);
+  slides.querySelectorAll("form").forEach(ask);
   const front = slides.querySelector(".front");
   if (!fits(front)) front.querySelector("figure")?.remove();
   slides.classList.remove("fitting");

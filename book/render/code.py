@@ -45,6 +45,8 @@ BOX = (
     '<div role="group" aria-label="{}" class="{} notranslate">'
     '<div class="highlight"><pre>{}</pre></div></div>\n'
 )
+# Longer lines are set in a smaller size, as far as that helps.
+WIDEST = 88
 LEXERS = {"default": "python", "none": "text"}
 
 
@@ -74,7 +76,8 @@ def colored(code: str, language: str) -> str:
 
 def listing(code: str, language: str) -> str:
     """Return the HTML of code in a box."""
-    return BOX.format("Code", f"highlight-{language}", colored(code, language))
+    long = " long" if any(len(line) > WIDEST for line in code.split("\n")) else ""
+    return BOX.format("Code", f"highlight-{language}{long}", colored(code, language))
 
 
 def language_of(cell: str) -> str:

@@ -12,8 +12,10 @@ from book.render.texts import attribute, escape
 from book.text.blocks import Cell
 
 PLOT = "Output of the cell above: a plot"
-# nvidia-smi prints 91 columns. Longer lines, as error messages have, wrap.
+# nvidia-smi prints 91 columns. Longer lines, as error messages have, wrap, unless a
+# wide screen has room for them in a smaller size.
 WIDEST_TABLE = 92
+WIDEST_SMALL = 106
 
 
 def html_of(
@@ -40,14 +42,16 @@ def html_of(
     return image(picture) if image else _image(picture)
 
 
-def is_folded(text: str) -> bool:
-    """Return whether lines of a printed text are wrapped, since one is very long."""
-    return any(len(line) > WIDEST_TABLE for line in text.split("\n"))
+def widest(text: str) -> int:
+    """Return the number of characters of the longest line."""
+    return max(map(len, text.split("\n")))
 
 
 def printed(text: str) -> str:
     """Return the HTML of a text exactly as a cell printed it."""
-    kind = f"output{' fold' if is_folded(text) else ''} highlight-none"
+    fold = " fold" if widest(text) > WIDEST_TABLE else ""
+    long = " long" if fold and widest(text) <= WIDEST_SMALL else ""
+    kind = f"output{fold}{long} highlight-none"
     return code.BOX.format("Output", kind, f"{escape(text)}\n")
 
 

@@ -5,12 +5,14 @@ import math
 import mimetypes
 import re
 import zlib
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import imagesize
 
+from book.base.paths import STATIC
 from book.library import figures
 from book.pages import covered_outputs
 from book.records.cleaning import SVG
@@ -23,7 +25,10 @@ from book.text.section import Section
 from book.text.tokens import equations, parse, parse_line
 
 SMALLEST = 18  # the size of text that can be read on a slide, in pixels
+WIDEST = 108  # characters of a line of code in the size of other text
 PLOT_TEXT = 10  # in the unit of a plot; slides.css has a bit more
+FACE = "@font-face {{ font-family: Book Sans; font-weight: {}; src: url({}); }}"
+FONT_FAMILY = re.compile(r'(font-family=")')
 FONT_SIZE = re.compile(r'font-size[=:]\s*"?([\d.]+)')
 
 
@@ -95,7 +100,7 @@ def _block(block: SlideItem, writer: _Writer, folder: Path) -> dict[str, Any]:
         case SlideFigure(path, alt):
             file = folder / path
             kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
-            src = _data_address(kind, file.read_bytes())
+            src = _data_address(kind, _in_the_books_font(file))
             least = _readable_height(file)
             name = file.stem if figures.is_interactive(file.stem) else ""
             shown = {"src": src, "alt": alt, "interactive": name}
@@ -104,8 +109,7 @@ def _block(block: SlideItem, writer: _Writer, folder: Path) -> dict[str, Any]:
             html = code.colored(source, code.language_of(source))
             return {"kind": "code", "html": html}
         case Output(text, varies):
-            folds = results.is_folded(text)
-            return {"kind": "printed", "text": text, "varies": varies, "folds": folds}
+            return {"kind": "printed", "text": text, "varies": varies} | _fold(text)
         case Picture(kind, data, alt):
             prefix = f"plot-{zlib.crc32(data.encode()):x}-"
             if kind == SVG and (svg := plots.inline(data, alt, prefix)):
@@ -115,12 +119,37 @@ def _block(block: SlideItem, writer: _Writer, folder: Path) -> dict[str, Any]:
             return {"kind": "picture", "src": src, "alt": alt}
 
 
+def _fold(text: str) -> dict[str, Any]:
+    """Return the variables for the measure of a printed text."""
+    chars = results.widest(text)
+    is_wide = results.WIDEST_TABLE < chars <= WIDEST
+    return {"folds": chars > WIDEST, "chars": chars if is_wide else 0}
+
+
 def _readable_height(file: Path) -> int:
     """Return the height in pixels at which the text of a drawing can be read, or 0."""
     text = file.read_text("utf-8") if file.suffix == ".svg" else ""
     smallest = min(map(float, FONT_SIZE.findall(text)), default=0)
     _, height = imagesize.get(file)
     return math.ceil(height * SMALLEST / smallest) if smallest else 0
+
+
+def _in_the_books_font(file: Path) -> bytes:
+    """Return the data of a picture; a drawing holds its font, since it loads none."""
+    data = file.read_bytes()
+    if file.suffix != ".svg" or b"font-family=" not in data:
+        return data
+    faces = [FACE.format(400, _font("sans"))]
+    if b"font-weight" in data:
+        faces.append(FACE.format(600, _font("sans-bold")))
+    style = f"<style>{''.join(faces)}</style>"
+    svg = FONT_FAMILY.sub(r"\1Book Sans, ", data.decode("utf-8"))
+    return re.sub(r"(<svg[^>]*>)", rf"\1{style}", svg, count=1).encode()
+
+
+@cache
+def _font(name: str) -> str:
+    return _data_address("font/woff2", (STATIC / f"fonts/{name}.woff2").read_bytes())
 
 
 def _data_address(kind: str, data: bytes) -> str:

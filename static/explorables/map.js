@@ -291,6 +291,10 @@ const draw = (state, width, motion) => {
   const { sm } = place.boxes;
   const [x, y, anchor] = place.names.link;
   const [beside, above, end] = place.names.network;
+  const own = trip(card, state.bytes);
+  const now = motion ? motion.part * own.whole : undefined;
+  // The array passes behind the L2 cache and its name, and over all bars.
+  const moving = motion ? traveling(motion, own, place) : "";
   const special = {
     link: () => [
       bar("link", place.link),
@@ -300,7 +304,7 @@ const draw = (state, width, motion) => {
         : label(x, y, `PCIe, ${link(card)}`, "soft small"),
     ],
     memory: () => [bar("memory", place.channel), ...box("memory")],
-    l2: () => [bar("l2", place.inner), ...box("l2")],
+    l2: () => [bar("l2", place.inner), moving, ...box("l2")],
     sm: () => [
       ...[8, 4].map((by) => rect({ ...sm, x: sm.x + by, y: sm.y - by }, "box")),
       rect(sm, kind("sm")),
@@ -321,8 +325,6 @@ const draw = (state, width, motion) => {
     const shapes = special[id] ? special[id]() : box(id);
     return tag("g", { "data-touch": id }, tag("title", {}, titleOf(id, card)), ...shapes);
   };
-  const own = trip(card, state.bytes);
-  const now = motion ? motion.part * own.whole : undefined;
   const isOnPaper = state.sent === PAPER;
   return canvas(
     width,
@@ -330,7 +332,6 @@ const draw = (state, width, motion) => {
     rect(place.frame, "faint", 10),
     label(place.frame.x + 12, place.frame.y + 22, card.name, "ink strong"),
     ...Object.keys(PARTS).map(part),
-    motion ? traveling(motion, own, place) : "",
     strips(state, card, place.height + 20, width, now),
   );
 };

@@ -30,7 +30,8 @@ BOTH = f"{SECTION}?tab={FIRST}&beside={OTHER}"
 PAIRS = """() => [...document.querySelectorAll(".pair")].filter((set) =>
   [...set.querySelectorAll(":scope > :is(.first, .second)")].some((e) =>
     e.checkVisibility())).map((set) => {
-  const kinds = { label: ".tab-label", code: "[class*=highlight-]:not(.output)" };
+  const code = "[class*=highlight-]:not(.output, .shared, .twin)";
+  const kinds = { label: ".tab-label", code };
   const panelOf = (side) => set.querySelector(`:scope > .${side}`);
   const panels = ["first", "second"].map(panelOf);
   const box = (e) => e.getBoundingClientRect().toJSON();
@@ -221,6 +222,53 @@ def test_code_that_defines_the_same_name_stands_side_by_side(open_http_page: Vis
     page.keyboard.press("c")
     folded = page.locator("details", has_text="def show_memory").first
     expect(folded).not_to_have_attribute("open", "")
+
+
+# Shown code in columns whose lines wrap.
+WRAPPED = """() => {
+  const cells = ".pair > .tab-panel > :not(.output, .wide) > div > pre";
+  const all = [...document.querySelectorAll(cells)];
+  const shown = all.filter((pre) => pre.checkVisibility());
+  const wrapped = shown.filter((pre) => {
+    const { paddingTop, lineHeight } = getComputedStyle(pre);
+    const height = pre.clientHeight - 2 * parseFloat(paddingTop);
+    const lines = pre.textContent.trimEnd().split("\\n").length;
+    return height > (lines + 0.5) * parseFloat(lineHeight);
+  });
+  return [shown.length, wrapped.map((pre) => pre.textContent.slice(0, 99))];
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 1440])
+@pytest.mark.parametrize("name", ["fine-tuning", "inference"])
+def test_code_in_columns_is_whole(open_http_page: Visitor, name: str, width: int):
+    address = f"chapter_gpus/{name}.html?tab={FIRST}&beside={OTHER}&predict=off"
+    page = open_http_page(address, viewport={"width": width, "height": 900})
+    shown, wrapped = page.evaluate(WRAPPED)
+    assert shown > 3 and wrapped == []
+
+
+def test_code_wider_than_a_column_stands_one_above_the_other(open_http_page: Visitor):
+    page = open_http_page(f"chapter_gpus/fine-tuning.html?tab={FIRST}&beside={OTHER}")
+    above, below = (
+        page.locator(f".pair > .{side} > div", has_text="def accuracy").bounding_box()
+        for side in ("first", "second")
+    )
+    assert above and below
+    assert above["x"] == below["x"] and above["width"] == below["width"] > 700
+    assert above["y"] + above["height"] < below["y"]
+
+
+def test_the_same_code_stands_once(open_http_page: Visitor):
+    page = open_http_page(f"chapter_gpus/data-movement.html?tab={FIRST}&beside={OTHER}")
+    code = ".pair > :is(.first, .second) > div"
+    cells = page.locator(code, has_text="h, d = 20, 40")
+    expect(cells).to_have_count(2)
+    assert [cell.is_visible() for cell in cells.all()] == [True, False]
+    box = cells.first.bounding_box()
+    assert box and box["width"] > 700
+    page.keyboard.press("c")
+    expect(page.locator(".shared")).to_have_count(0)
 
 
 def test_output_is_not_held_up_by_the_longer_code_of_another(open_http_page: Visitor):

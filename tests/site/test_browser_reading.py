@@ -64,6 +64,36 @@ def test_88_characters_of_code_fit_on_a_tablet(
     assert page.evaluate(question, f"{CODE} pre")[0] == 0
 
 
+# Code and outputs that scroll sideways, and outputs with lines that wrap needlessly.
+NOT_WHOLE = """() => {
+  document.querySelectorAll("details").forEach((details) => (details.open = true));
+  const shown = [...document.querySelectorAll(".highlight pre")]
+    .filter((pre) => pre.checkVisibility());
+  const wrong = shown.filter((pre) => {
+    if (pre.scrollWidth > pre.clientWidth) return true;
+    if (!pre.closest(".output.long")) return false;
+    const lines = pre.textContent.trimEnd().split("\\n").length;
+    const { lineHeight } = getComputedStyle(pre);
+    return pre.clientHeight > (lines + 1) * parseFloat(lineHeight);
+  });
+  return [shown.length, wrong.map((pre) => pre.textContent.slice(0, 99))];
+}"""
+
+
+@pytest.mark.parametrize("width", [1265, 1440])  # the first with a bar to scroll by
+@pytest.mark.parametrize("path", ["inference", "fine-tuning"])
+def test_on_wide_screens_long_lines_are_whole(
+    open_http_page: Visitor, path: str, width: int
+):
+    page = open_http_page(
+        f"chapter_gpus/{path}.html", viewport={"width": width, "height": 900}
+    )
+    assert page.locator("main :not(.output).long").count()
+    assert page.locator("main .output.long").count()
+    shown, wrong = page.evaluate(NOT_WHOLE)
+    assert shown > 10 and wrong == []
+
+
 @pytest.mark.parametrize("path", ["multiple-gpus", "faster-training"])
 def test_whatever_scrolls_sideways_has_a_shadow(open_http_page: Visitor, path: str):
     page = open_http_page(f"chapter_gpus/{path}.html", **TOUCH_SCREEN)

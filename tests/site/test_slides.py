@@ -84,7 +84,7 @@ WRONG = r"""async () => {
       const { data, parentElement } = texts.currentNode;
       const zoom = parentElement.ownerSVGElement?.getScreenCTM().a / scale || 1;
       const size = zoom * parseFloat(getComputedStyle(parentElement).fontSize);
-      const least = parentElement.closest("pre") ? 20 : SMALLEST;
+      const least = parentElement.closest(":not(.wide) > pre") ? 20 : SMALLEST;
       if (data.trim() && size < least && !parentElement.closest("aside")) {
         say(`"${data}" has ${size} px`);
       }
@@ -153,6 +153,19 @@ def test_short_slides_are_enlarged_and_long_ones_reduced(open_deck: Visitor):
         slides = "[...document.querySelectorAll('section.point')]"
         scales |= set(map(float, page.evaluate(f"{slides}.map((slide) => {style})")))
     assert min(scales) < 1.2 and max(scales) > 1.6
+
+
+def test_lines_of_a_hundred_characters_are_whole(open_deck: Visitor):
+    page = ready(open_deck("pytorch/use-gpu.html", **LARGE))
+    show(page.locator(".printed.wide"))
+    text = page.locator("section.present .printed.wide pre")
+    lines = text.inner_text().strip().split("\n")
+    assert max(map(len, lines)) > 92
+    rows = text.evaluate(
+        "(e) => e.clientHeight / parseFloat(getComputedStyle(e).lineHeight)"
+    )
+    assert round(rows) == len(lines)
+    assert text.evaluate("(e) => e.scrollWidth <= e.clientWidth")
 
 
 def test_a_slide_that_is_too_long_is_reported_with_its_place(open_deck: Visitor):
@@ -322,10 +335,39 @@ def test_enter_shows_the_rooms_number_beside_the_output(open_deck: Visitor):
     page.keyboard.press("Enter")
     assert page.evaluate("Reveal.getIndices().h") == number + 1
     yours = page.locator("section.present .yours")
-    assert re.match(r"25 \w+, \w+", yours.locator("dd").inner_text())
+    assert re.match(r"25 \w+\n\w+", yours.locator("dd").inner_text())
     assert page.locator("section.present dt").all_inner_texts()[0] == "The room"
     page.keyboard.press("ArrowLeft")
     assert page.evaluate("Reveal.getIndices().h") == number
+    assert page.evaluate(WRONG) == []
+
+
+# Where the parts of the slide below a question are, and how large its text is.
+LAYOUT = """(form) => {
+  const slide = form.closest("section").nextElementSibling;
+  Reveal.slide([...slide.parentElement.children].indexOf(slide), 0, 99);
+  const parts = [...slide.children].map((part) => part.getBoundingClientRect());
+  const places = parts.flatMap(({ top, bottom }) => [top, bottom]);
+  return [slide.style.getPropertyValue("--fit"), slide.matches(".tight"), ...places];
+}"""
+ANSWER = """(form) => {
+  for (const field of form.querySelectorAll("[type=text]")) field.value = "1234";
+  form.querySelector("[type=radio]")?.click();
+  form.dispatchEvent(new Event("input", { bubbles: true }));
+}"""
+
+
+@pytest.mark.parametrize("deck", ["pytorch/use-gpu.html", "jax/data-movement.html"])
+def test_an_answer_moves_nothing(open_deck: Visitor, deck: str):
+    page = ready(open_deck(deck, **LARGE))
+    forms = page.locator("form").all()
+    assert any(form.locator("[type=text]").count() > 1 for form in forms)
+    for form in forms:
+        fit, tight, *places = form.evaluate(LAYOUT)
+        form.evaluate(ANSWER)
+        after = form.evaluate(LAYOUT)
+        assert after[:2] == [fit, tight]
+        assert after[2:] == pytest.approx(places, abs=1.5)
     assert page.evaluate(WRONG) == []
 
 
@@ -371,6 +413,8 @@ def test_a_figure_is_changed_on_its_slide(open_deck: Visitor):
     page.keyboard.press("Enter")
     frame = page.frame_locator("section.present iframe")
     before = frame.locator(".result").inner_text()
+    loaded = "() => [...document.fonts].filter((f) => f.status === 'loaded').length"
+    assert frame.locator("body").evaluate(loaded) == 2  # with the bold one
     frame.locator("input[type=range]").first.press("End")
     assert frame.locator(".result").inner_text() != before
     assert page.evaluate("Reveal.getIndices().h") == number  # keys change the figure

@@ -26,6 +26,17 @@ test("the parts of an H100 have the numbers of its data sheets", () => {
   includes(formula(map), "3.35 TB/s / 64 GB/s = 52 ");
 });
 
+test("the array on its way covers no name", () => {
+  const motion = { part: 0.5, from: { sent: "" } };
+  for (const width of [300, 600]) {
+    const drawing = map.draw(changed(map, { sent: "1" }), width, motion);
+    const at = (text) => drawing.indexOf(text);
+    const [array, name] = ['rx="3" class="s2 solid"', ">L2 cache<"].map(at);
+    assert.ok(at('data-touch="memory"') < array && array < drawing.lastIndexOf("<rect", name));
+    assert.equal(drawing.split('rx="3"').length, 2);
+  }
+});
+
 test("what the reader compares is hidden until the array is sent", () => {
   for (const width of [300, 600]) {
     const asked = changed(map, { sent: "" });

@@ -316,6 +316,17 @@ def test_a_figure_has_the_height_at_which_its_text_can_be_read(
     assert figure.get("style", "") == (least and f"--least: {least}")
 
 
+def test_a_drawing_holds_the_font_of_the_book(one: Book):
+    svg = SVG.replace("<svg", '<svg font-family="serif"')
+    for text, faces in [("a", 1), ('<tspan font-weight="600">a</tspan>', 2)]:
+        drawn = svg.replace("</svg>", f"<text>{text}</text></svg>")
+        (one.root / "img/a.svg").write_text(drawn)
+        [image] = deck(one, "jax").select("figure img")
+        data = base64.b64decode(str(image["src"]).split(",", 1)[1]).decode()
+        assert 'font-family="Book Sans, serif"' in data
+        assert data.count("@font-face") == data.count("url(data:font/woff2;") == faces
+
+
 def test_a_section_without_code_has_one_deck(make_book: Callable[..., Book]):
     point = "# T\n\n[A claim.]{.point}\n\n$$x$$"
     book = make_book(one=point, two="# U\n\n[**No points.**]")
