@@ -1,6 +1,7 @@
 """PDFs are tagged, fit their pages and break well; then those of this book."""
 
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,10 +15,12 @@ from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
 
 from book.__main__ import main
 from book.base import build_paths
-from book.paper import pdf
-from book.paper.writer import typeset
+from book.base.paths import TEMPLATES
+from book.paper import pdf, terms
+from book.paper.writer import TEMPLATE, typeset
 from book.runner.errors import BookError
 from book.text.book import Book
+from book.text.tokens import parse, walk
 
 pytestmark = pytest.mark.xdist_group("a typeset book")
 INDEX = """\
@@ -77,13 +80,13 @@ def tags_of(reader: pypdf.PdfReader) -> tuple[Counter[str], Counter[str]]:
     return tags, described
 
 
-def text_beyond_margins(file: Path) -> Iterator[str]:
+def text_beyond_margins(file: Path, margin: int = MARGIN) -> Iterator[str]:
     """Yield the page and the words of each text that is not within the margins."""
     for number, page in enumerate(PdfDocument(file), start=1):
         text, width = page.get_textpage(), page.get_width()
         for place in range(text.count_rects()):
             left, bottom, right, top = text.get_rect(place)
-            if left < MARGIN - OVERHANG or right > width - MARGIN + OVERHANG:
+            if left < margin - OVERHANG or right > width - margin + OVERHANG:
                 yield f"{number}: {text.get_text_bounded(left, bottom, right, top)}"
 
 
@@ -221,6 +224,103 @@ def test_the_index_has_each_term_once(make_one: Make) -> None:
     index = text[text.rindex("Index") :].split("\n")
     entries = {line.partition(",")[0] for line in index if re.search(r", \d", line)}
     assert entries == {"gate", "two words", "L2 store"}
+
+
+def test_the_index_has_families_and_synonyms(make_one: Make) -> None:
+    book = make_one("*shared memory*, *local memory*, *far memory*, *part of memory*.")
+    config = book.root / "config.ini"
+    text = config.read_text("utf-8")
+    see = "[pdf]\nsee = scratchpad: shared memory, nothing: no term"
+    config.write_text(text.replace("[pdf]", see, 1), "utf-8")
+    text = text_of(pdf.build(Book(book.root), "jax"))
+    index = re.sub(r" *\n", "\n", text[text.rindex("Index") :])
+    assert "\nmemory\nfar, 3\nlocal, 3\nshared, 3\nP\npart of memory, 3\n" in index
+    assert "\nscratchpad, see shared memory\n" in index
+    assert "nothing" not in index
+
+
+def test_the_index_has_the_places_that_mention_a_name_most_often() -> None:
+    pages = [parse("Once Gate. " * (1 + n % 3)) for n in range(12)]
+    terms.mark_names(pages, ["Gate"])
+    marked = [any("entries" in t.meta for t in walk(page)) for page in pages]
+    # Those with one mention come last, and later ones before earlier ones.
+    assert marked == [n % 3 > 0 for n in range(12)]
+
+
+def test_a_table_has_no_columns_of_other_frameworks(make_one: Make) -> None:
+    table = "| Task | PyTorch | JAX |\n|:--|:--|--:|\n| wait | sync `a` | block `b` |\n"
+    text = text_of(pdf.build(make_one(f"Before.\n\n{table}\nAfter."), "jax"))
+    assert "Task JAX" in text and "block b" in text
+    assert "sync" not in text
+
+
+@pytest.mark.parametrize(("paper", "size"), [("book", (540, 666)), ("a4", (595, 842))])
+def test_the_size_of_the_pages_is_a_setting(
+    make_one: Make, paper: str, size: tuple[int, int]
+) -> None:
+    book = make_one("Words. " * 900)
+    file = pdf.build(with_paper(book, paper), "jax")
+    assert {tuple(map(round, page.get_size())) for page in PdfDocument(file)} == {size}
+    margin = 79 if paper == "a4" else MARGIN
+    assert list(text_beyond_margins(file, margin)) == []
+
+
+def test_an_unknown_paper_is_an_error(make_one: Make) -> None:
+    message = "^config.ini: unknown paper 'a3'; choose from book, a4$"
+    with pytest.raises(BookError, match=message):
+        pdf.build(with_paper(make_one("Words."), "a3"), "jax")
+
+
+def with_paper(book: Book, paper: str) -> Book:
+    """Return the book with a size of its printed pages."""
+    config = book.root / "config.ini"
+    text = config.read_text("utf-8")
+    config.write_text(text.replace("[pdf]", f"[pdf]\npaper = {paper}", 1), "utf-8")
+    return Book(book.root)
+
+
+# The functions of the template
+
+
+@pytest.fixture
+def typeset_calls(tmp_path: Path) -> Callable[[str], Path]:
+    """Call it with calls of the template; it returns their PDF."""
+
+    def make(calls: str) -> Path:
+        for name in TEMPLATE:
+            shutil.copy(TEMPLATES / name, tmp_path)
+        start = '#import "book.typ": *\n#show: book.with(name: "A", framework: "JAX")\n'
+        text = f'{start}#head(1, number: "1")[One]\n{calls}'
+        (tmp_path / "main.typ").write_text(text, "utf-8")
+        pdf._compile(tmp_path)
+        errors = tmp_path / pdf.ERRORS
+        assert not errors.exists(), errors.read_text("utf-8")
+        return tmp_path / pdf.MADE
+
+    return make
+
+
+def test_output_that_is_a_little_too_wide_does_not_fold(
+    typeset_calls: Callable[[str], Path],
+) -> None:
+    rows = ["word " * (n // 5 - 1) + "last" for n in (90, 105, 130)]
+    file = typeset_calls("\n".join(f'#output("{row}")' for row in rows))
+    lines = [line for page in pages_of(file) for line in page.split("\n")]
+    folds = [len(line) for line in lines if line.strip().endswith("last")]
+    assert folds[0] > 80 and folds[1] > 100 and folds[2] < 60
+    assert list(text_beyond_margins(file)) == []
+
+
+def test_few_lines_of_answers_are_not_alone_on_a_page(
+    typeset_calls: Callable[[str], Path],
+) -> None:
+    for count in 79, 82, 85:  # a few more than fit on two pages in full size
+        body = "\n\n".join(f"Answer {n}." for n in range(count))
+        [*_, last] = pages_of(typeset_calls(f"#answers[\n{body}\n]\n"))
+        assert last.count("Answer ") > 30
+    body = "\n\n".join(f"Answer {n}." for n in range(88))
+    [*_, last] = pages_of(typeset_calls(f"#answers[\n{body}\n]\n"))
+    assert last.count("Answer ") < 30  # no smaller than can be read
 
 
 # Breaks
