@@ -36,10 +36,10 @@ PLACES = 8
 
 
 class Place(NamedTuple):
-    """A part of a section that mentions a term so many times, first in a token."""
+    """A part of a section, the number of times it mentions a term, and where first."""
 
     token: Token
-    count: int
+    times: int
     is_main: bool = False
 
 
@@ -108,7 +108,7 @@ def mark_terms(
 
 def _most(places: Sequence[Place]) -> Iterator[Place]:
     """Yield the main places of a term, and those with the most mentions, in order."""
-    ranked = sorted(places, key=lambda place: (place.is_main, place.count))
+    ranked = sorted(places, key=lambda place: (place.is_main, place.times))
     kept = {id(place) for place in ranked[-PLACES:]}
     return (place for place in places if place.is_main or id(place) in kept)
 
