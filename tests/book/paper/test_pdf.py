@@ -254,6 +254,25 @@ def test_a_table_has_no_columns_of_other_frameworks(make_one: Make) -> None:
     assert "sync" not in text
 
 
+def test_the_cells_of_a_row_begin_at_the_same_height(make_one: Make) -> None:
+    row = f"| Short cell here | {'Long text of a cell ' * 30} |\n"
+    table = f":Rows\n\n| a | b |\n|:--|:--|\n{row * 4}:label:`tab_a`\n"
+    text = f"{'Words. ' * 90}\n\n{table}\n{'Words. ' * 90}"
+    pages = list(PdfDocument(pdf.build(make_one(text), "jax")))
+    words = next(w for p in pages if box_of(w := p.get_textpage(), "Short"))
+    left, _, _, top = box_of(words, "Short")
+    other, _, _, other_top = box_of(words, "Long")
+    assert abs(top - other_top) < 2
+    # The longer text has more room.
+    assert other - left < 0.4 * (pages[0].get_width() - 2 * MARGIN)
+
+
+def box_of(words: Any, word: str) -> tuple[float, ...]:
+    """Return the left, bottom, right and top of the first letter of a word, if any."""
+    found = words.search(word).get_next()
+    return words.get_charbox(found[0]) if found else ()
+
+
 @pytest.mark.parametrize(("paper", "size"), [("book", (540, 666)), ("a4", (595, 842))])
 def test_the_size_of_the_pages_is_a_setting(
     make_one: Make, paper: str, size: tuple[int, int]
