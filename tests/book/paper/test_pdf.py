@@ -34,6 +34,7 @@ chapter/one
 """
 ROOT = Path(__file__).parents[3]
 MARGIN, OVERHANG = 51, 8  # points; punctuation and spaces may stand in the margin
+HEAD, FOOT = 68, 57  # points above and below the text
 Make = Callable[..., Book]
 
 
@@ -88,6 +89,16 @@ def text_beyond_margins(file: Path, margin: int = MARGIN) -> Iterator[str]:
             left, bottom, right, top = text.get_rect(place)
             if left < margin - OVERHANG or right > width - margin + OVERHANG:
                 yield f"{number}: {text.get_text_bounded(left, bottom, right, top)}"
+
+
+def share_of_short_pages(file: Path) -> float:
+    """Return the share of pages with text that are less than three quarters full."""
+    rooms = []
+    for page in PdfDocument(file):
+        boxes = [found.get_bounds() for found in page.get_objects()]
+        if ends := [bottom for _, bottom, _, top in boxes if top > FOOT]:
+            rooms.append((min(ends) - FOOT) / (page.get_height() - HEAD - FOOT))
+    return sum(room > 0.25 for room in rooms) / len(rooms)
 
 
 def fonts_of(reader: pypdf.PdfReader) -> dict[str, bool]:
@@ -268,7 +279,7 @@ def test_the_cells_of_a_row_begin_at_the_same_height(make_one: Make) -> None:
 
 
 def test_the_points_of_numbers_are_below_each_other(make_one: Make) -> None:
-    rows = "".join(f"| row | {n} |\n" for n in ("8.0", "17.125", "4.25", "none"))
+    rows = "".join(f"| row | {n} |\n" for n in ("8.0", "17.125", "4.25", ""))
     book = make_one(f"| a | b |\n|:--|--:|\n{rows}")
     *_, page = PdfDocument(pdf.build(book, "jax"))
     words = page.get_textpage()
@@ -557,6 +568,7 @@ def test_an_edition_of_this_book_is_a_book(
     text = text_of(file)
     assert not re.search("[ﬀﬁﬂﬃﬄ]", text)
     assert not re.search(r"\( [a-z]", text)
+    assert share_of_short_pages(file) < 0.08
     # No heading stands alone at the foot of a page.
     titles = {entry.get_title() for entry in PdfDocument(file).get_toc()}
     lasts = [page[-1].replace("\N{NO-BREAK SPACE}", " ") for page in lines_of(file)]
