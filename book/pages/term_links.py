@@ -8,6 +8,7 @@ italics, without other words, becomes a link.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import takewhile
@@ -75,6 +76,16 @@ class Glossary:
         for matches in found.values():
             matches.sort(key=lambda mention: mention[0].start())
         return found
+
+    def counts(self, texts: Iterable[tuple[Token, bool]]) -> Counter[str]:
+        """Return how often `texts` mention each term, under its id."""
+        return Counter(
+            name
+            for inline, _ in texts
+            for token, stressed in _linkable(inline)
+            for match in self._pattern.finditer(token.content)
+            if (name := self._entry(match, stressed))
+        )
 
     def _entry(self, match: re.Match[str], stressed: str) -> str | None:
         """Return the id of the entry that a mention leads to, if any."""

@@ -17,12 +17,15 @@ from book.pages.term_links import Glossary
 from book.paper import terms
 from book.refs.targets import Targets
 from book.render import math
-from book.text.blocks import Block, Cell, Equation, Heading, Prose
+from book.render.texts import frameworks
+from book.text.blocks import Block, Cell, Equation, Heading, Prose, Table
 from book.text.book import Book
 from book.text.inline import CITATIONS, roles, text_for
 from book.text.section import Section
 from book.text.tabs import tab_name
 from book.text.tokens import body, caption, equations, plain
+
+CELL_LEVEL = 3  # of the tokens of a table
 
 
 class Page(NamedTuple):
@@ -78,8 +81,10 @@ class Edition:
 
     def _read(self, block: Block, section: Section, found: dict[str, str]) -> None:
         """Parse the texts of a block; add its equations to `found`, with its place."""
-        words = self.targets.word
+        words, [tab] = self.targets.word, self.book.tabs
         text = words(caption(block, "print")), words(body(block, "print"))
+        if isinstance(block, Table):
+            text = text[0], _columns_of(tab, text[1])
         self.texts[id(block)] = text
         for tex, _ in equations(chain(*text)):
             found.setdefault(tex, section.at(block.line))
@@ -144,6 +149,21 @@ class Edition:
                 groups.append((label, []))
             groups[-1][1].extend(self.texts[id(part.block)][1])
         return groups
+
+
+def _columns_of(tab: str, table: list[Token]) -> list[Token]:
+    """Return a table without the columns of other tabs."""
+    shown = [name in (None, tab) for name in frameworks(table)]
+    kept, place = [], -1
+    for token in table:
+        if token.type == "tr_open":
+            place = -1
+        elif token.type in ("th_open", "td_open"):
+            place += 1
+        # A cell is below the table, its head or body, and a row.
+        if token.level < CELL_LEVEL or shown[place]:
+            kept.append(token)
+    return kept
 
 
 def _empty_view(section: Section, tab: str) -> TabView:

@@ -3,12 +3,15 @@
 The index lists the terms of the glossary where a part of a section first mentions them,
 the terms that the text emphasizes where it explains them, the names of frameworks and
 tools, and the definitions of the library that another section mentions. The page on
-which a section introduces a term is the main one.
+which a section introduces a term is the main one. Where many parts mention a term, only
+those that mention it most often count, since nobody looks up a passing mention.
 """
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import takewhile
+from typing import NamedTuple
 
 from markdown_it.token import Token
 
@@ -28,6 +31,16 @@ NAME = r"@?((?:{})(?:\.\w+)+|[A-Z][A-Z0-9]*_[A-Z0-9_]+|{})(?![\w-])"
 # Emphasized texts that are no terms: labels of menus, and the starts of items.
 NO_TERM = re.compile(r" > |\.$|^(?:the|an?|from|of) ", re.IGNORECASE)
 MENTIONED = re.compile(r"(?:d2l\.)?(\w+)")
+# The most places of a term in the index.
+PLACES = 8
+
+
+class Place(NamedTuple):
+    """A part of a section, the number of times it mentions a term, and where first."""
+
+    token: Token
+    times: int
+    is_main: bool = False
 
 
 def mark_entries(
@@ -68,9 +81,11 @@ def mark_terms(
     """
     abbreviations, names = {}, {}
     proper, explained = set(proper), _explanations(parts, glossary)
+    places: defaultdict[str, list[Place]] = defaultdict(list)
     for label, tokens in parts:
         lines = [(token, False) for token in tokens if token.type == "inline"]
         by_token = {id(t): t for line, _ in lines for t in line.children or []}
+        counts = glossary.counts(lines)
         for key, links in glossary.mentions(lines, "").items():
             for _, address in links:
                 id_of_term = address.removeprefix("#")
@@ -81,10 +96,21 @@ def mark_terms(
                     # Else a term is explained where its section first mentions it.
                     main = explained.setdefault(id_of_term, token)
                     token = main if id(main) in by_token else token
-                add_entry(token, name, token is explained.get(id_of_term))
+                is_main = token is explained.get(id_of_term)
+                places[name].append(Place(token, counts[id_of_term], is_main))
                 if short := ABBREVIATION.fullmatch(term):
                     abbreviations[short[2]] = name
+    for name, found in places.items():
+        for place in _most(found):
+            add_entry(place.token, name, place.is_main)
     return abbreviations, names
+
+
+def _most(places: Sequence[Place]) -> Iterator[Place]:
+    """Yield the main places of a term, and those with the most mentions, in order."""
+    ranked = sorted(places, key=lambda place: (place.is_main, place.times))
+    kept = {id(place) for place in ranked[-PLACES:]}
+    return (place for place in places if place.is_main or id(place) in kept)
 
 
 def _explanations(
@@ -141,17 +167,20 @@ def mark_names(pages: Iterable[Sequence[Token]], names: Iterable[str]) -> None:
         rf"(?<![\w-])({'|'.join(map(re.escape, spelled)) or '(?!)'})(?![\w-])",
         re.IGNORECASE,
     )
+    places: defaultdict[str, list[Place]] = defaultdict(list)
     for tokens in pages:
-        seen = set[str]()
-        for line in tokens:
-            for token in outside_links(line):
-                if token.type == "text":
-                    new = {
-                        spelled[word.lower()] for word in found.findall(token.content)
-                    }
-                    for name in sorted(new - seen):
-                        add_entry(token, name)
-                    seen |= new
+        texts = [t for line in tokens for t in outside_links(line) if t.type == "text"]
+        first: dict[str, Token] = {}
+        counts = Counter[str]()
+        for token in texts:
+            for word in found.findall(token.content):
+                first.setdefault(spelled[word.lower()], token)
+                counts[spelled[word.lower()]] += 1
+        for name, token in first.items():
+            places[name].append(Place(token, counts[name]))
+    for name in sorted(places):
+        for place in _most(places[name]):
+            add_entry(place.token, name)
 
 
 def add_entry(token: Token, name: str, is_main: bool = False) -> None:
@@ -173,8 +202,8 @@ def _uncapitalized(text: str) -> str:
     A single word in one piece may be a name.
     """
     first, *others = re.split("[ -]", text)
-    begins_sentence = first[1:].islower() and " ".join(others).islower()
-    return text.lower() if begins_sentence else text
+    begins_sentence = first[1:].islower() and bool(others) and others[-1].islower()
+    return text[:1].lower() + text[1:] if begins_sentence else text
 
 
 def _singular(term: str, terms: Set[str]) -> str:

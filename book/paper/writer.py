@@ -39,6 +39,7 @@ from book.records.cleaning import SVG
 from book.records.outputs import PICTURES, InteractiveFigure, Picture, PrintedText, read
 from book.render import plots
 from book.render.results import restyled
+from book.runner.errors import BookError
 from book.runner.freshness import digest
 from book.text.blocks import (
     Block,
@@ -54,6 +55,7 @@ from book.text.blocks import (
 from book.text.tabs import tab_name
 from book.text.tokens import parse_line, plain
 
+PAPERS = ("book", "a4")  # of the template; the first is the default
 TEMPLATE = ("book.typ", "book.tmTheme")
 START = '#import "book.typ": *\n#show: book.with(..json("facts.json"))\n'
 END = "#the-index({})\n"
@@ -110,10 +112,16 @@ class Writer:
         (self.folder / "main.typ").write_text(f"{START}{pages}\n{self._end()}", "utf-8")
 
     def _end(self) -> str:
-        """Return the index, in which an abbreviation leads to its term."""
-        pairs = self.edition.abbreviations.items()
+        """Return the index, in which an abbreviation or a synonym leads to its term."""
+        pairs = (self.edition.abbreviations | self._synonyms()).items()
         shorts = "".join(f"{string(short)}: {string(term)}, " for short, term in pairs)
         return END.format(f"({shorts})" if shorts else "(:)")
+
+    def _synonyms(self) -> dict[str, str]:
+        """Return the term to which the index leads from each other word for it."""
+        pairs = re.split(r",\s*", self.book.setting("pdf", "see"))
+        words = (pair.partition(": ") for pair in pairs if pair)
+        return {word: term for word, _, term in words}
 
     def _facts(self) -> dict[str, object]:
         """Return the title of the book and the other facts on its first pages."""
@@ -130,7 +138,16 @@ class Writer:
             "framework": tab_name(self.tab),
             "keywords": [word.strip() for word in keywords if word.strip()],
             "has-parts": bool(self.part_titles),
+            "paper": self._paper(),
         }
+
+    def _paper(self) -> str:
+        """Return the name of the size of the pages."""
+        name = self.book.setting("pdf", "paper") or PAPERS[0]
+        if name not in PAPERS:
+            message = f"unknown paper '{name}'; choose from {', '.join(PAPERS)}"
+            raise BookError(message, "config.ini")
+        return name
 
     def _colophon(self) -> Iterator[str]:
         """Yield the version and the place of the sources, and how to cite the book."""
@@ -380,7 +397,7 @@ class Writer:
         source, page = cell.code.strip("\n"), self.page
         for name in saved_names(cell.python) if page.depth else ():
             if self.edition.mentions[name] - {page.section.name}:
-                yield entry(f"d2l.{name}", is_code=True) + "\n"
+                yield entry(f"d2l.{name}", is_code=True, is_main=True) + "\n"
         if source:
             self.listings += 1
             is_saved = SAVED.search(source)

@@ -39,6 +39,8 @@ COLORS = {
     "layers": GREEN,
     "beyond the sum": ORANGE,
 }
+# So that neighbors differ in gray, too.
+LOOK = {"logits": {"opacity": 0.4}, "layers": {"opacity": 0.65}}
 
 
 def planned(model: str) -> float:
@@ -67,7 +69,9 @@ def draw_bar(svg: ET.Element, y: float, name: str, parts: dict[str, float]) -> N
     label(svg, 8, y + 17, name)
     x = float(LEFT)
     for role, size in parts.items():
-        box(svg, (x, y), (size * SCALE - 1, 24), fill=COLORS[role])
+        box(
+            svg, (x, y), (size * SCALE - 1, 24), fill=COLORS[role], **LOOK.get(role, {})
+        )
         x += size * SCALE
     label(svg, x + 6, y + 17, f"{sum(parts.values()):.1f} GB", font_weight="bold")
 
@@ -77,7 +81,7 @@ def draw() -> ET.Element:
     svg = canvas(WIDTH, TOP + 2 * (2 * ROW + GAP) + 10, 14)
     place = 8
     for role, color in COLORS.items():
-        box(svg, (place, 10), (14, 14), fill=color)
+        box(svg, (place, 10), (14, 14), fill=color, **LOOK.get(role, {}))
         label(svg, place + 20, 22, role)
         place += 40 + 8 * len(role)
     y = TOP

@@ -31,10 +31,10 @@ def draw() -> ET.Element:
     lefts = [12 + STEP * i for i in range(4)]
     quarter = WIDE / 4
     for i, color in enumerate(GPUS):
-        box(svg, (lefts[0] + quarter * i, TOP), (quarter - 2, 96), fill=color)
+        box(svg, (lefts[0] + quarter * i, TOP), (quarter - 2, 96), str(i), fill=color)
         for token in range(2):
             place = (lefts[1] + (2 * i + token) * WIDE / 8, TOP + 34)
-            box(svg, place, (WIDE / 8 - 2, 28), fill=color)
+            box(svg, place, (WIDE / 8 - 2, 28), str(i), fill=color)
         place = (lefts[2] + i % 2 * WIDE / 2, TOP + i // 2 * 49)
         box(svg, place, (WIDE / 2 - 4, 45), f"expert {i}", fill=color)
         box(svg, (lefts[3], TOP + 24.5 * i), (WIDE, 22), f"layer {i}", fill=color)

@@ -26,7 +26,21 @@ def bar(svg: ET.Element, y: float, start: float, end: float, fill: str) -> None:
     """Draw a bar from a start to an end."""
     place = {"x": round(LEFT + start * UNIT, 1), "y": y}
     size = {"width": round((end - start) * UNIT, 1), "height": ROW - 4}
-    add(svg, "rect", **place, **size, fill=fill, stroke=WHITE, stroke_width=1)
+    add(
+        svg,
+        "rect",
+        **place,
+        **size,
+        fill=fill,
+        stroke=WHITE,
+        stroke_width=1,
+        **look(fill),
+    )
+
+
+def look(fill: str) -> dict[str, float]:
+    """Return what makes bytes lighter than latency."""
+    return {"opacity": 0.55} if fill == ORANGE else {}
 
 
 def case(svg: ET.Element, top: float, name: str, per_bucket: int) -> None:
@@ -52,7 +66,9 @@ def legend(svg: ET.Element, y: float) -> None:
     x = LEFT
     for name, fill in (("latency", QUIET), ("bytes", ORANGE), ("end of the step", "")):
         if fill:
-            add(svg, "rect", x=x, y=y - 11, width=14, height=14, fill=fill)
+            add(
+                svg, "rect", x=x, y=y - 11, width=14, height=14, fill=fill, **look(fill)
+            )
         else:
             line = {"stroke": INK, "stroke_width": 1.5, "stroke_dasharray": "4 3"}
             add(svg, "path", d=f"M{x + 7} {y - 12}V{y + 4}", **line)

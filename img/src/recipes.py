@@ -10,9 +10,9 @@ from svg import BLUE, INK, ORANGE, QUIET, add, canvas, centered, label, save, ta
 WIDTH, LEFT, SCALE, ROW, TALL, TOP = 440, 8, 19.5, 50, 24, 44
 ROLES = (
     ("weights", BLUE, 1),
-    ("gradients", "#1f6f43", 0.55),
+    ("gradients", "#1f6f43", 0.5),
     ("master copy", ORANGE, 0.75),
-    ("optimizer", QUIET, 0.45),
+    ("optimizer", QUIET, 0.25),
 )
 # The bytes of weights, gradients, master copy and the optimizer's state.
 RECIPES = (

@@ -13,12 +13,11 @@ from svg import (
     box,
     canvas,
     centered,
-    label,
     save,
     target_of,
 )
 
-WIDTH, LEFT, WIDE, FLOOR, STEP = 560, 12, 84, 226, 110
+WIDTH, LEFT, WIDE, FLOOR, STEP = 560, 12, 84, 192, 110
 ROLES = {"weights": BLUE, "gradients": GREEN, "optimizer": QUIET, "activations": ORANGE}
 SIZES = {"weights": 20, "gradients": 20, "optimizer": 40, "activations": 100}
 # The part of a role that a remedy leaves on the GPU.
@@ -41,7 +40,7 @@ def column(svg: ET.Element, x: float, left: dict[str, float]) -> None:
             color = ROLES[role]
         y -= kept
         if kept:
-            box(svg, (x, y), (WIDE, kept - 1), fill=ROLES[role])
+            box(svg, (x, y), (WIDE, kept - 1), role, fill=ROLES[role])
     if saved:
         dashes = {"stroke": color, "stroke_dasharray": "4 3"}
         box(svg, (x, y - saved), (WIDE, saved - 1), fill="none", **dashes)
@@ -50,9 +49,6 @@ def column(svg: ET.Element, x: float, left: dict[str, float]) -> None:
 def draw() -> ET.Element:
     """Return the picture."""
     svg = canvas(WIDTH, FLOOR + 34, 14)
-    for i, (role, color) in enumerate(ROLES.items()):
-        box(svg, (LEFT + 130 * i, 10), (14, 14), fill=color)
-        label(svg, LEFT + 130 * i + 20, 22, role)
     for i, (name, left) in enumerate(REMEDIES.items()):
         x = LEFT + STEP * i
         column(svg, x, left)

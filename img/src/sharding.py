@@ -8,8 +8,8 @@ from xml.etree import ElementTree as ET
 from svg import (
     BLUE,
     GREEN,
+    INK,
     PALE,
-    QUIET,
     box,
     canvas,
     centered,
@@ -19,7 +19,8 @@ from svg import (
 )
 
 WIDTH, LEFT, CELL, TALL, RANKS = 560, 16, 15, 22, 4
-ROLES = {"weights": BLUE, "gradients": GREEN, "optimizer's state": QUIET}
+ROLES = {"weights": BLUE, "gradients": GREEN, "optimizer's state": INK}
+LOOK = {GREEN: {"opacity": 0.55}}  # so that the roles differ in gray, too
 
 
 def rank(svg: ET.Element, x: float, y: float, number: int, sharded: bool) -> None:
@@ -30,14 +31,14 @@ def rank(svg: ET.Element, x: float, y: float, number: int, sharded: bool) -> Non
             stored = not sharded or quarter == number
             place = (x + quarter * CELL, y + row * (TALL + 2))
             fill = color if stored else PALE
-            box(svg, place, (CELL - 1, TALL), fill=fill)
+            box(svg, place, (CELL - 1, TALL), fill=fill, **LOOK.get(fill, {}))
 
 
 def draw() -> ET.Element:
     """Return the picture."""
     svg = canvas(WIDTH, 258, 14)
     for i, (role, color) in enumerate(ROLES.items()):
-        box(svg, (LEFT + 110 * i, 10), (14, 14), fill=color)
+        box(svg, (LEFT + 110 * i, 10), (14, 14), fill=color, **LOOK.get(color, {}))
         label(svg, LEFT + 110 * i + 20, 22, role)
     for top, name in (62, "everything on each rank"), (174, "a quarter on each rank"):
         for number in range(RANKS):

@@ -3,7 +3,9 @@
 import shutil
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -45,3 +47,34 @@ def test_the_picture_of_checkpointing_has_its_optimum_at_eight(
     assert [round(size, 1) for size in peaks.values()] == pytest.approx(
         printed, abs=0.1
     )
+
+
+LEGENDS = ("compiler-plan", "overlap", "recipes", "sharding")
+
+
+@pytest.mark.parametrize("name", LEGENDS)
+def test_neighbors_differ_in_gray(name: str) -> None:
+    svg = ElementTree.parse(ROOT / f"img/{name}.svg")
+    boxes = [e.attrib for e in svg.iter() if e.get("width") == e.get("height") == "14"]
+    grays = [gray(box["fill"], float(box.get("opacity", 1))) for box in boxes]
+    assert len(grays) > 1
+    assert min(abs(b - a) for a, b in pairwise(grays)) > 30
+
+
+@pytest.mark.parametrize("name", ["divisions", "remedies"])
+def test_boxes_of_similar_grays_have_names(name: str) -> None:
+    svg = ElementTree.parse(ROOT / f"img/{name}.svg").getroot()
+    filled = [
+        (element, below)
+        for element, below in pairwise(svg)
+        if element.get("rx") == "3" and element.get("fill") != "none"
+    ]
+    assert len(filled) > 15
+    assert all(below.tag.endswith("text") for _, below in filled)
+
+
+def gray(color: str, opacity: float) -> float:
+    """Return the luminance of a color on white, from 0 to 255."""
+    red, green, blue = (int(color[at : at + 2], 16) for at in (1, 3, 5))
+    shade = 0.299 * red + 0.587 * green + 0.114 * blue
+    return opacity * shade + (1 - opacity) * 255

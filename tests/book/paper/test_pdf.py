@@ -1,6 +1,7 @@
 """PDFs are tagged, fit their pages and break well; then those of this book."""
 
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,10 +15,12 @@ from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
 
 from book.__main__ import main
 from book.base import build_paths
-from book.paper import pdf
-from book.paper.writer import typeset
+from book.base.paths import TEMPLATES
+from book.paper import pdf, terms
+from book.paper.writer import TEMPLATE, typeset
 from book.runner.errors import BookError
 from book.text.book import Book
+from book.text.tokens import parse, walk
 
 pytestmark = pytest.mark.xdist_group("a typeset book")
 INDEX = """\
@@ -31,6 +34,7 @@ chapter/one
 """
 ROOT = Path(__file__).parents[3]
 MARGIN, OVERHANG = 51, 8  # points; punctuation and spaces may stand in the margin
+HEAD, FOOT = 68, 57  # points above and below the text
 Make = Callable[..., Book]
 
 
@@ -77,14 +81,24 @@ def tags_of(reader: pypdf.PdfReader) -> tuple[Counter[str], Counter[str]]:
     return tags, described
 
 
-def text_beyond_margins(file: Path) -> Iterator[str]:
+def text_beyond_margins(file: Path, margin: int = MARGIN) -> Iterator[str]:
     """Yield the page and the words of each text that is not within the margins."""
     for number, page in enumerate(PdfDocument(file), start=1):
         text, width = page.get_textpage(), page.get_width()
         for place in range(text.count_rects()):
             left, bottom, right, top = text.get_rect(place)
-            if left < MARGIN - OVERHANG or right > width - MARGIN + OVERHANG:
+            if left < margin - OVERHANG or right > width - margin + OVERHANG:
                 yield f"{number}: {text.get_text_bounded(left, bottom, right, top)}"
+
+
+def share_of_short_pages(file: Path) -> float:
+    """Return the share of pages with text that are less than three quarters full."""
+    rooms = []
+    for page in PdfDocument(file):
+        boxes = [found.get_bounds() for found in page.get_objects()]
+        if ends := [bottom for _, bottom, _, top in boxes if top > FOOT]:
+            rooms.append((min(ends) - FOOT) / (page.get_height() - HEAD - FOOT))
+    return sum(room > 0.25 for room in rooms) / len(rooms)
 
 
 def fonts_of(reader: pypdf.PdfReader) -> dict[str, bool]:
@@ -221,6 +235,135 @@ def test_the_index_has_each_term_once(make_one: Make) -> None:
     index = text[text.rindex("Index") :].split("\n")
     entries = {line.partition(",")[0] for line in index if re.search(r", \d", line)}
     assert entries == {"gate", "two words", "L2 store"}
+
+
+def test_the_index_has_families_and_synonyms(make_one: Make) -> None:
+    book = make_one("*shared memory*, *local memory*, *far memory*, *part of memory*.")
+    config = book.root / "config.ini"
+    text = config.read_text("utf-8")
+    see = "[pdf]\nsee = scratchpad: shared memory, nothing: no term"
+    config.write_text(text.replace("[pdf]", see, 1), "utf-8")
+    text = text_of(pdf.build(Book(book.root), "jax"))
+    index = re.sub(r" *\n", "\n", text[text.rindex("Index") :])
+    assert "\nmemory\nfar, 3\nlocal, 3\nshared, 3\nP\npart of memory, 3\n" in index
+    assert "\nscratchpad, see shared memory\n" in index
+    assert "nothing" not in index
+
+
+def test_the_index_has_the_places_that_mention_a_name_most_often() -> None:
+    pages = [parse("Once Gate. " * (1 + n % 3)) for n in range(12)]
+    terms.mark_names(pages, ["Gate"])
+    marked = [any("entries" in t.meta for t in walk(page)) for page in pages]
+    # Those with one mention come last, and later ones before earlier ones.
+    assert marked == [n % 3 > 0 for n in range(12)]
+
+
+def test_a_table_has_no_columns_of_other_frameworks(make_one: Make) -> None:
+    table = "| Task | PyTorch | JAX |\n|:--|:--|--:|\n| wait | sync `a` | block `b` |\n"
+    text = text_of(pdf.build(make_one(f"Before.\n\n{table}\nAfter."), "jax"))
+    assert "Task JAX" in text and "block b" in text
+    assert "sync" not in text
+
+
+def test_the_cells_of_a_row_begin_at_the_same_height(make_one: Make) -> None:
+    row = f"| Short cell here | {'Long text of a cell ' * 30} |\n"
+    table = f":Rows\n\n| a | b |\n|:--|:--|\n{row * 4}:label:`tab_a`\n"
+    text = f"{'Words. ' * 90}\n\n{table}\n{'Words. ' * 90}"
+    pages = list(PdfDocument(pdf.build(make_one(text), "jax")))
+    words = next(w for p in pages if box_of(w := p.get_textpage(), "Short"))
+    left, _, _, top = box_of(words, "Short")
+    other, _, _, other_top = box_of(words, "Long")
+    assert abs(top - other_top) < 2
+    # The longer text has more room.
+    assert other - left < 0.4 * (pages[0].get_width() - 2 * MARGIN)
+
+
+def test_the_points_of_numbers_are_below_each_other(make_one: Make) -> None:
+    rows = "".join(f"| row | {n} |\n" for n in ("8.0", "17.125", "4.25", ""))
+    book = make_one(f"| a | b |\n|:--|--:|\n{rows}")
+    *_, page = PdfDocument(pdf.build(book, "jax"))
+    words = page.get_textpage()
+    starts = (words.search(number).get_next()[0] for number in ("8.0", "17.1", "4.2"))
+    points = [
+        words.get_charbox(s + p)[0] for s, p in zip(starts, (1, 2, 1), strict=True)
+    ]
+    assert max(points) - min(points) < 0.5
+
+
+def box_of(words: Any, word: str) -> tuple[float, ...]:
+    """Return the left, bottom, right and top of the first letter of a word, if any."""
+    found = words.search(word).get_next()
+    return words.get_charbox(found[0]) if found else ()
+
+
+@pytest.mark.parametrize(("paper", "size"), [("book", (540, 666)), ("a4", (595, 842))])
+def test_the_size_of_the_pages_is_a_setting(
+    make_one: Make, paper: str, size: tuple[int, int]
+) -> None:
+    book = make_one("Words. " * 900)
+    file = pdf.build(with_paper(book, paper), "jax")
+    assert {tuple(map(round, page.get_size())) for page in PdfDocument(file)} == {size}
+    margin = 79 if paper == "a4" else MARGIN
+    assert list(text_beyond_margins(file, margin)) == []
+
+
+def test_an_unknown_paper_is_an_error(make_one: Make) -> None:
+    message = "^config.ini: unknown paper 'a3'; choose from book, a4$"
+    with pytest.raises(BookError, match=message):
+        pdf.build(with_paper(make_one("Words."), "a3"), "jax")
+
+
+def with_paper(book: Book, paper: str) -> Book:
+    """Return the book with a size of its printed pages."""
+    config = book.root / "config.ini"
+    text = config.read_text("utf-8")
+    config.write_text(text.replace("[pdf]", f"[pdf]\npaper = {paper}", 1), "utf-8")
+    return Book(book.root)
+
+
+# The functions of the template
+
+
+@pytest.fixture
+def typeset_calls(make_one: Make, tmp_path: Path) -> Callable[[str], Path]:
+    """Call it with calls of the template; it returns their PDF."""
+    book, folder = make_one("Words."), tmp_path / "calls"
+    folder.mkdir()
+    for name in TEMPLATE:
+        shutil.copy(TEMPLATES / name, folder)
+
+    def make(calls: str) -> Path:
+        start = '#import "book.typ": *\n#show: book.with(name: "A", framework: "JAX")\n'
+        text = f'{start}#head(1, number: "1")[One]\n{calls}'
+        (folder / "main.typ").write_text(text, "utf-8")
+        # In a process of its own: Typst has threads, which a fork would not have.
+        pdf._typeset(book, folder)
+        return folder / pdf.MADE
+
+    return make
+
+
+def test_output_that_is_a_little_too_wide_does_not_fold(
+    typeset_calls: Callable[[str], Path],
+) -> None:
+    rows = ["word " * (n // 5 - 1) + "last" for n in (90, 105, 130)]
+    file = typeset_calls("\n".join(f'#output("{row}")' for row in rows))
+    lines = [line for page in pages_of(file) for line in page.split("\n")]
+    folds = [len(line) for line in lines if line.strip().endswith("last")]
+    assert folds[0] > 80 and folds[1] > 100 and folds[2] < 60
+    assert list(text_beyond_margins(file)) == []
+
+
+def test_few_lines_of_answers_are_not_alone_on_a_page(
+    typeset_calls: Callable[[str], Path],
+) -> None:
+    for count in 79, 82, 85:  # a few more than fit on two pages in full size
+        body = "\n\n".join(f"Answer {n}." for n in range(count))
+        [*_, last] = pages_of(typeset_calls(f"#answers[\n{body}\n]\n"))
+        assert last.count("Answer ") > 30
+    body = "\n\n".join(f"Answer {n}." for n in range(88))
+    [*_, last] = pages_of(typeset_calls(f"#answers[\n{body}\n]\n"))
+    assert last.count("Answer ") < 30  # no smaller than can be read
 
 
 # Breaks
@@ -425,6 +568,7 @@ def test_an_edition_of_this_book_is_a_book(
     text = text_of(file)
     assert not re.search("[ﬀﬁﬂﬃﬄ]", text)
     assert not re.search(r"\( [a-z]", text)
+    assert share_of_short_pages(file) < 0.08
     # No heading stands alone at the foot of a page.
     titles = {entry.get_title() for entry in PdfDocument(file).get_toc()}
     lasts = [page[-1].replace("\N{NO-BREAK SPACE}", " ") for page in lines_of(file)]
