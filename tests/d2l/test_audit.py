@@ -114,6 +114,9 @@ def test_kernels_move_what_a_layer_keeps_and_the_update_the_state():
     # the gradients, in 32 bits.
     update = 7 * 4 * model.params / 2
     assert expectations.moved_bytes(plan) == pytest.approx(4 * 1024 * token + update)
+    # Without ZeRO, each GPU updates all of it.
+    alone = expectations.moved_bytes(dataclasses.replace(plan, zero=0))
+    assert alone == pytest.approx(4 * 1024 * token + 2 * update)
     twice = dataclasses.replace(plan, recompute="full")
     more = expectations.moved_bytes(twice) - expectations.moved_bytes(plan)
     assert more == pytest.approx(4 * 1024 * 2 * kept)
@@ -132,6 +135,32 @@ def test_selective_recomputation_keeps_every_second_product():
     whole = dataclasses.replace(plan, recompute="none")
     more = training_plans.step_flops(plan) - training_plans.step_flops(whole)
     assert more == pytest.approx(2 * 32 * repeated)
+
+
+def test_plain_attention_of_llama_keeps_a_softmax_in_32_bits_and_its_copy():
+    model = predictions.TRANSFORMERS["Llama 3 8B"]
+    plan = training_plans.TrainingPlan(model, 1, 1, 4096, attention="plain")
+    # A width of 4096 keeps 41 bytes of a value, and a norm keeps a number in 32 bits.
+    kept = 41 * 4096 + 2 * 4 + 32 * 4096 * (4 + 2)
+    assert training_plans.kept_per_token(plan) == kept
+
+
+def test_a_step_begins_with_its_tokens_and_ends_with_all_gradients():
+    model = predictions.TRANSFORMERS["GPT-2 124M"]
+    plan = training_plans.TrainingPlan(model, 2, 2, 1024)
+    first, *_, last = map(dict, training_plans.memory_over_step(plan))
+    assert first["activations"] == 2 * 1024 * 2 * 8  # tokens and targets, of 64 bits
+    assert (first["gradients"], last["gradients"]) == (0, 4 * model.params)
+
+
+def test_parts_of_stages_hold_more_microbatches():
+    # Each GPU holds 4 microbatches of its 8 layers, and then 1 + 3/8 times as many.
+    model = predictions.TRANSFORMERS["Llama 3 8B"]
+    plan = training_plans.TrainingPlan(model, 16, 1, 4096, gpus=4, pipeline=4)
+    held = 4 * 8 * training_plans.layer_bytes(plan)
+    assert training_plans.gpu_memory(plan)["activations"] == held
+    parts = dataclasses.replace(plan, interleave=2)
+    assert training_plans.gpu_memory(parts)["activations"] == 1.375 * held
 
 
 def wrap(module, name, change):
