@@ -135,7 +135,7 @@ def test_sizes_are_those_of_the_names():
     assert code.params / 1e9 == pytest.approx(33.7, abs=0.05)
 
 
-@pytest.mark.parametrize("name", MIXTURES)
+@pytest.mark.parametrize("name", ["Mixtral 8x7B", "Qwen3 235B-A22B"])
 def test_mixtures_are_those_of_their_configurations(name):
     shape, model = MIXTURES[name], built_in(name)
     (network,) = {layer.network for layer in model.layers}
