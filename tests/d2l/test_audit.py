@@ -7,12 +7,14 @@ the libraries. Those of `d2l/serving.py` are among the predictions.
 import csv
 import dataclasses
 import math
+import re
 
 import audit_quantiles
 import pytest
 
 from d2l import (
     audit,
+    audit_command,
     bounds,
     expectations,
     predictions,
@@ -114,6 +116,9 @@ def test_kernels_move_what_a_layer_keeps_and_the_update_the_state():
     # the gradients, in 32 bits.
     update = 7 * 4 * model.params / 2
     assert expectations.moved_bytes(plan) == pytest.approx(4 * 1024 * token + update)
+    # Without ZeRO, each GPU updates all of it.
+    alone = expectations.moved_bytes(dataclasses.replace(plan, zero=0))
+    assert alone == pytest.approx(4 * 1024 * token + 2 * update)
     twice = dataclasses.replace(plan, recompute="full")
     more = expectations.moved_bytes(twice) - expectations.moved_bytes(plan)
     assert more == pytest.approx(4 * 1024 * 2 * kept)
@@ -132,6 +137,32 @@ def test_selective_recomputation_keeps_every_second_product():
     whole = dataclasses.replace(plan, recompute="none")
     more = training_plans.step_flops(plan) - training_plans.step_flops(whole)
     assert more == pytest.approx(2 * 32 * repeated)
+
+
+def test_plain_attention_of_llama_keeps_a_softmax_in_32_bits_and_its_copy():
+    model = predictions.TRANSFORMERS["Llama 3 8B"]
+    plan = training_plans.TrainingPlan(model, 1, 1, 4096, attention="plain")
+    # A width of 4096 keeps 41 bytes of a value, and a norm keeps a number in 32 bits.
+    kept = 41 * 4096 + 2 * 4 + 32 * 4096 * (4 + 2)
+    assert training_plans.kept_per_token(plan) == kept
+
+
+def test_a_step_begins_with_its_tokens_and_ends_with_all_gradients():
+    model = predictions.TRANSFORMERS["GPT-2 124M"]
+    plan = training_plans.TrainingPlan(model, 2, 2, 1024)
+    first, *_, last = map(dict, training_plans.memory_over_step(plan))
+    assert first["activations"] == 2 * 1024 * 2 * 8  # tokens and targets, of 64 bits
+    assert (first["gradients"], last["gradients"]) == (0, 4 * model.params)
+
+
+def test_parts_of_stages_hold_more_microbatches():
+    # Each GPU holds 4 microbatches of its 8 layers, and then 1 + 3/8 times as many.
+    model = predictions.TRANSFORMERS["Llama 3 8B"]
+    plan = training_plans.TrainingPlan(model, 16, 1, 4096, gpus=4, pipeline=4)
+    held = 4 * 8 * training_plans.layer_bytes(plan)
+    assert training_plans.gpu_memory(plan)["activations"] == held
+    parts = dataclasses.replace(plan, interleave=2)
+    assert training_plans.gpu_memory(parts)["activations"] == 1.375 * held
 
 
 def wrap(module, name, change):
@@ -319,7 +350,33 @@ def test_the_nearest_rows_have_the_card_and_the_model():
     assert (first.row.card, first.row.model) == ("A100", "Llama 3 8B")
 
 
+def test_a_measurement_is_in_bytes_and_seconds():
+    sizes = {"MiB": 1048576, "GiB": 1073741824, "GB": 10**9, "TB/s": 10**12}
+    for unit, size in sizes.items():
+        assert row(value="2", unit=unit).measured == 2 * size
+    units = {unit for units in published.UNITS.values() for unit in units}
+    assert units == {*published.SCALES}
+
+
 # One arithmetic
+
+
+def test_rings_without_nvlink_and_between_machines():
+    def ring(card, gpus):
+        given = {"kind": "all-reduce", "card": card, "gpus": str(gpus)}
+        return predictions.ring_of(row(**given))
+
+    assert ring("H100", 8) == (3.4e-6, 450e9)
+    assert ring("H100", 16) == (9.6e-6, 8 * 50e9)
+    assert ring("RTX 4090", 2) == (5.7e-6, 32e9)
+    assert ring("RTX 4090", 16) == (9.6e-6, 8 * 3e9)
+
+
+def test_a_product_with_a_vector_reads_its_matrix():
+    sizes = {"kind": "product", "model": "4096 x 1 x 4096", "unit": "TFLOP/s"}
+    nbytes = 2 * (4096 * 4096 + 4096) + 2 * 4096
+    bound = 2 * 4096 * 4096 / (nbytes / 3352.32e9)
+    assert predictions.predict("product", row(**sizes)) == pytest.approx(bound)
 
 
 def test_rings_and_products_are_those_of_the_library(d2l):
@@ -393,7 +450,10 @@ def test_the_rows_of_a_kind_begin_with_the_worst(run):
 
 
 def test_a_card_restricts_table_and_rows(run):
-    assert "serving" not in run("--card", "RTX 4090")
+    table = run("--card", "RTX 4090")
+    assert "serving" not in table
+    own = [each for each in counted("decode") if each.row.card == "RTX 4090"]
+    assert audit_command.line_of(audit.summary("decode", own)) in table.splitlines()
     rows = [
         line
         for line in run("--rows", "--card", "RTX 4090").splitlines()
@@ -409,6 +469,12 @@ def test_csv_has_all_rows_and_columns(run):
     assert len(found) == len(rows)
     assert {*published.COLUMNS, "predicted", "ratio", "left_out"} <= found[0].keys()
     assert all(row["predicted"] or row["left_out"] for row in found)
+    for name, ratio in ("predicted", "ratio"), ("expected", "expected_ratio"):
+        known = [each for each in found if each[name]]
+        assert len(known) > 500
+        for each in known:
+            quotient = float(each[name]) / float(each["value"])
+            assert quotient == pytest.approx(float(each[ratio]), abs=1e-4, rel=1e-4)
 
 
 MINE = ["--mine", "decode", "Llama 3 8B", "--card", "RTX 4090", "--bits", "4"]
@@ -437,11 +503,21 @@ def test_constants_are_printed_with_their_sources(run):
         (line,) = (line for line in text.splitlines() if line.startswith(f"{name} "))
         assert f"{getattr(expectations, name):g}" in line
         assert all(source in line for source in constant.sources)
+    counts = "median +within 25 %"
+    heading = f"^kind +rows fitted +{counts} +others +{counts}$"
+    assert re.search(heading, text, re.M)
     found = audit.expected("decode", is_fitted=False)
     (line,) = (line for line in text.splitlines() if line.startswith("decode "))
     assert line.endswith(
         f"{found.rows:8}{found.median:8.2f}{found.within_quarter:13.0%}"
     )
+
+
+def test_the_help_explains_bounds_and_columns(capsys):
+    with pytest.raises(SystemExit):
+        audit_command.main(["-h"])
+    text = capsys.readouterr().out
+    assert "A bound is a speed" in text and "\n--bits       of a weight, or" in text
 
 
 MISTAKES = [

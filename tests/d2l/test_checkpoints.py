@@ -291,14 +291,16 @@ def average(fw, methods):
 @pytest.mark.parametrize("methods", [False, True])
 def test_the_state_of_callbacks_resumes(d2l, fw, tmp_path, undisturbed, methods):
     def trained(train, *args, **settings):
-        return train(*args, callbacks=[average(fw, methods)], save_every=3, **settings)
+        two = [average(fw, methods) for _ in range(2)]
+        return train(*args, callbacks=two, save_every=3, **settings)
 
     trained(fit, fw, tmp_path / "cut", cut_at=11)
     pairs = trained(fit, fw, tmp_path / "cut"), trained(undisturbed)
-    resumed, alone = (vars(trainer.callbacks[0]) for trainer in pairs)
-    assert resumed["count"] == alone["count"] == 2 * STEPS
-    assert resumed["seen"] == alone["seen"]
-    np.testing.assert_array_equal(resumed["mean"], alone["mean"])
+    for each in zip(*(trainer.callbacks for trainer in pairs), strict=True):
+        resumed, alone = map(vars, each)
+        assert resumed["count"] == alone["count"] == 2 * STEPS
+        assert resumed["seen"] == alone["seen"]
+        np.testing.assert_array_equal(resumed["mean"], alone["mean"])
     with pytest.warns(UserWarning, match=r"(Average|Saving) 1, and this run has no"):
         fit(fw, tmp_path / "cut", save_every=3)
 
@@ -494,7 +496,7 @@ def test_the_names_in_a_folder_are_on_the_disk(d2l, tmp_path, monkeypatch):
     ("change", "words"),
     [
         ({"lr": 0.3}, "lr=0.1, and this run has 0.3"),
-        ({"accumulate": 2}, "accumulate=1, and this run has 2; the new value counts"),
+        ({"accumulate": 2}, "accumulate=1, and this run has 2; the new value counts$"),
     ],
 )
 def test_a_resumed_run_says_what_has_changed(d2l, fw, tmp_path, change, words):

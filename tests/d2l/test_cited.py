@@ -1,4 +1,4 @@
-"""Published measurements are read from a file of the package."""
+"""Published measurements are read from a file of the package, by `d2l/tables.py`."""
 
 import pytest
 

@@ -12,7 +12,7 @@ from d2l import configurations as conf
 from d2l import tables
 from d2l.configurations import ConfigurationError, built_in, model_of
 from d2l.generation import of_shape
-from d2l.language_models import TRANSFORMERS
+from d2l.language_models import MIXTURES, TRANSFORMERS
 from d2l.model_layers import Types
 
 pytestmark = pytest.mark.shared
@@ -93,6 +93,58 @@ def test_dense_models_have_exactly_the_parameters_of_the_tables():
         for length in 1, 8192:
             cache = tables.cache_bytes(known.shape, length)
             assert model.cache_bytes(length) == cache
+
+
+# The values in the published checkpoints.
+VALUES = {
+    "Llama 2 7B": 6_738_415_616,
+    "Llama 2 13B": 13_015_864_320,
+    "Llama 2 70B": 68_976_648_192,
+    "Llama 3 8B": 8_030_261_248,
+    "Llama 3 70B": 70_553_706_496,
+    "Llama 3 405B": 405_853_388_800,
+    "Llama 3.2 1B": 1_235_814_400,
+    "Llama 3.2 3B": 3_212_749_824,
+    "TinyLlama 1.1B": 1_100_048_384,
+    "Mistral 7B": 7_241_732_096,
+    "Qwen2.5 0.5B": 494_032_768,
+    "Qwen2.5 1.5B": 1_543_714_304,
+    "Qwen2.5 3B": 3_085_938_688,
+    "Qwen2.5 7B": 7_615_616_512,
+    "Qwen2.5 14B": 14_770_033_664,
+    "Qwen2.5 32B": 32_763_876_352,
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_sizes_give_the_parameters_of_the_checkpoint(name):
+    model = TRANSFORMERS[name]
+    # Queries, keys and values of Qwen2.5 have biases, which the formula leaves out.
+    sides = model.width + 2 * model.kv_heads * model.shape.head_size
+    biases = model.layers * sides if name.startswith("Qwen2.5") else 0
+    assert model.params + biases == VALUES[name]
+
+
+def test_sizes_are_those_of_the_names():
+    for model in TRANSFORMERS.values():
+        assert model.width in (64 * model.heads, 128 * model.heads)
+    for size in 0.125, 0.35, 0.76, 13, 30:
+        name = f"MPT {size:.0f}B" if size >= 1 else f"MPT {1000 * size:.0f}M"
+        assert TRANSFORMERS[name].params / 1e9 == pytest.approx(size, rel=0.02)
+    code = TRANSFORMERS["Code Llama 34B"]
+    assert code.params / 1e9 == pytest.approx(33.7, abs=0.05)
+
+
+@pytest.mark.parametrize("name", ["Mixtral 8x7B", "Qwen3 235B-A22B"])
+def test_mixtures_are_those_of_their_configurations(name):
+    shape, model = MIXTURES[name], built_in(name)
+    (network,) = {layer.network for layer in model.layers}
+    assert len(model.layers) == shape.layers and model.context == shape.context
+    assert (network.experts, network.used) == (shape.experts, shape.used)
+    assert tables.cache_bytes(shape, 99) == model.cache_bytes(99)
+    assert shape.params == pytest.approx(model.params, rel=0.005)
+    # Qwen names an A22B for 21.6 billion.
+    assert shape.active == pytest.approx(model.active, rel=0.025)
 
 
 # Caches
@@ -375,6 +427,34 @@ def test_gemma_3_leaves_its_pattern_to_the_program():
 def test_a_key_that_is_not_known_is_named():
     (note,) = model_of(SMALL | {"secret_layers": 3, "odd": 0}, "own").notes
     assert note == "keys not known here, and not counted: secret_layers"
+
+
+# Keys of published configurations, and those that Transformers stores with each.
+NO_BEARING = """
+architectures auto_map dtype torch_dtype transformers_version use_cache id2label
+label2id pad_token_id image_token_index rope_theta rotary_dim rms_norm_eps
+layer_norm_epsilon attention_dropout hidden_act hidden_activation initializer_range
+router_aux_loss_coef aux_loss_alpha norm_topk_prob seq_aux scoring_func topk_method
+topk_group n_group routed_scaling_factor output_router_logits output_attentions
+output_hidden_states router_jitter_noise moe_renormalize moe_router_enable_expert_bias
+use_grouped_topk pretraining_tp swiglu_limit attn_logit_softcapping
+query_pre_attn_scalar ep_size add_bias_kv return_dict temperature top_k top_p typical_p
+num_beams num_beam_groups repetition_penalty max_length min_length do_sample
+early_stopping no_repeat_ngram_size num_return_sequences remove_invalid_values
+torchscript chunk_size_feed_forward tf_legacy_loss tie_encoder_decoder is_decoder
+cross_attention_hidden_size add_cross_attention initial_context_length
+rescale_prenorm_residual residual_in_fp32 time_step_min num_logits_to_keep
+mamba_ssm_cache_dtype mamba_hidden_act mlp_hidden_act embedding_multiplier
+logits_scaling use_conv_bias use_bias mamba_proj_bias bad_words_ids suppress_tokens
+forced_bos_token_id exponential_decay_length_penalty begin_suppress_tokens
+decoder_start_token_id finetuning_task task_specific_params sep_token_id prefix
+problem_type pruned_heads
+""".split()
+
+
+def test_keys_without_a_bearing_on_sizes_are_not_named():
+    assert model_of(SMALL | dict.fromkeys(NO_BEARING, 1), "own").notes == ()
+    assert model_of(SMALL | {"topk": 1, "use_norm": 1}, "own").notes != ()
 
 
 def test_an_unknown_kind_of_model_is_named():

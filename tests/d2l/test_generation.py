@@ -212,12 +212,15 @@ def test_a_published_model_alone_has_users_of_8192_tokens(memory):
     weights = model.weight_bytes(model.types) / 2**20
     assert found["weights"] == pytest.approx(weights, abs=0.01)
     assert "18 with a window of 128 tokens, 18 with full attention" in output
+    assert "; 128 experts, 4 used. 116.83 billion parameters, 5.13 for a" in output
     assert "Bits: 4.25 in experts, 16 in networks, 16 in attention, 16 in the" in output
 
 
 def test_the_command_prints_times_for_each_card_that_fits(memory):
     output = memory("openai/gpt-oss-120b", "--generate", "4096", "--users", "4")
     service = Service(built_in("gpt-oss 120B"), 4096, 4, types=Types(4.25))
+    heading = r"^milliseconds +first token +token\n +bound +expected +bound +expected$"
+    assert re.search(heading, output, re.M)
     (line,) = re.findall("^H200 +(.*)", output, re.M)
     shown = [float(each.replace(",", "")) for each in line.split()]
     times = (

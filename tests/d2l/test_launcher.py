@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -95,6 +96,27 @@ def test_the_first_cause_is_reported_when_the_others_follow(kind):
 
     with pytest.raises(RuntimeError, match=f"rank 2 of 4 {ENDS[kind]}"):
         launch(follow, 4)
+
+
+def test_a_rank_for_which_others_wait_too_long_is_named():
+    def wait():
+        if rank() == 1:
+            time.sleep(600)
+        raise OSError("Timed out after 30 s")
+
+    with pytest.raises(TimeoutError) as caught:
+        launch(wait, 3)
+    text = "rank 1 of 3 did not take part in a collective operation; rank "
+    assert str(caught.value).startswith(text)
+    assert str(caught.value).endswith(" raised OSError: Timed out after 30 s")
+    silent, *others = caught.value.__notes__
+    assert silent.startswith("Rank 1:") and len(others) == 2
+    assert all("in wait\n" in note for note in others)
+
+
+def test_ranks_that_run_have_not_failed(tmp_path, monkeypatch):
+    monkeypatch.setattr(launcher, "raise_first", pytest.fail)
+    launcher.check_ranks(str(tmp_path), [SimpleNamespace(exitcode=None)], {})
 
 
 @pytest.mark.parametrize(

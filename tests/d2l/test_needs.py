@@ -74,6 +74,7 @@ def test_an_adapter_of_gpt_has_four_matrices_of_attention_and_two_of_the_network
 
 def test_a_loss_in_chunks_lets_llama_adapt_on_24_gb():
     whole, chunks = (memory_need("Llama 3 8B", "adapt", 4096, chunks=n) for n in (1, 8))
+    assert whole == memory_need("Llama 3 8B", "adapt", 4096)
     assert whole.total == pytest.approx(22.0e9, abs=5e7)
     assert chunks.total == pytest.approx(18.3e9, abs=5e7)
     assert not whole.fits("RTX 4090") and chunks.fits("RTX 4090")

@@ -310,6 +310,11 @@ def test_a_loader_that_cannot_be_used(d2l, fw, name, which):
     assert not hasattr(model, "trainer") and model.board.data == {}
 
 
+def test_an_empty_loader_without_a_name(d2l):
+    with fails("^a loader must not be empty, and this list has no", ValueError):
+        d2l.count_batches([])
+
+
 def test_data_without_examples_or_loaders(d2l, fw):
     data = d2l.SyntheticRegressionData(fw.tensor([2.0, -3.4]), 4.2, num_train=0)
     with fails("must not be empty|num_samples=0", ValueError):

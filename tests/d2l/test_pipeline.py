@@ -1,4 +1,7 @@
-"""The orders and the simulated times of a pipeline."""
+"""The orders and the simulated times of a pipeline, and stored collectives.
+
+Those are read by `d2l/tables.py`.
+"""
 
 import itertools
 
@@ -54,6 +57,16 @@ def test_work_waits_for_what_it_needs(d2l):
     ]
 
 
+def test_stored_collectives_have_their_counts_and_bytes(d2l):
+    found = d2l.stored_collectives("fsdp")
+    assert [*found] == [8, 64]
+    assert list(map(str, found[64])) == [
+        "Collective(kind='all-gather', count=8, nbytes=134217728)",
+        "Collective(kind='reduce-scatter', count=1, nbytes=134217728)",
+    ]
+
+
 def test_unknown_layout(d2l):
-    with pytest.raises(ValueError, match="no layout 'ring'; the layouts are data, "):
+    known = "^no layout 'ring'; the layouts are data, fsdp, tensor$"
+    with pytest.raises(ValueError, match=known):
         d2l.stored_collectives("ring")

@@ -64,6 +64,11 @@ def test_stored_plans_are_of_all_cards_for_one_and_eight_gpus(d2l, model):
     assert not any(plan.text for plan in plans.values())
 
 
+def test_a_stored_program_has_its_lines(d2l):
+    first, second, *_ = d2l.stored_plans("chain")["H100", 1].text.split("\n")
+    assert first.startswith("%fused_add (") and second.startswith("  %param_")
+
+
 def test_the_stored_plan_of_a_layer_is_that_of_the_formula(d2l):
     """See eq_transformer_activations; the rest are temporaries of single operations."""
     predicted = 4 * 512 * 256 * (34 + 5 * 8 * 512 / 256)

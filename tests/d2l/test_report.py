@@ -470,17 +470,19 @@ HERE = f"{os.getpid()},"  # a line of nvidia-smi about this process
         ("2048", [f"{HERE} 8000", "4711, 70000"], [], "process 4711 (70000 MiB)"),
         ("2048", [f"{HERE} 8000"], [], "nvidia-smi does not show the process"),
         ("2048", [], [], "it may be this one"),
-        ("60000", ["4711, 20000"], [], None),
+        ("80000", ["4711, 20000"], [], None),
         ("20000", [], [61000], None),  # a container hides process ids
         ("2048", ["4711, 70000"], [8000], "process 4711 (70000 MiB)"),
     ],
 )
 def test_memory_that_others_have_taken(d2l, machine, built, free, apps, held, words):
     apps = [f"{H100['uuid']}, {app}" for app in apps]
-    machine(gpus=[H100 | {"memory.free": free}], apps=apps)
+    machine(gpus=[H100 | {"memory.total": "143771", "memory.free": free}], apps=apps)
     built(**GPU_BUILD, held=held, used=[512 for _ in held])
     report = d2l.gpu_report()
     assert [words in problem for problem in report.problems] == [True] * bool(words)
+    start = f"GPU 0 has {int(free) / 1024:.1f} of 140.4 GiB free. "
+    assert all(problem.startswith(start) for problem in report.problems)
     if held == [61000]:
         assert "It holds   59.6 GiB, of which 0.5 GiB are in use" in str(report)
 

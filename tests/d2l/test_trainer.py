@@ -1,4 +1,7 @@
-"""The trainer, through models that the library defines."""
+"""The trainer, through models that the library defines.
+
+`d2l/settings.py` has what the trainers of all libraries share.
+"""
 
 # The fixture d2l is a module, and mypy does not know its classes.
 # mypy: disable-error-code="name-defined"

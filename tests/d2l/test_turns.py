@@ -1,4 +1,7 @@
-"""The stored loops of products, and the clocks of an SM that they take."""
+"""The stored loops of products, and the clocks of an SM that they take.
+
+`d2l/tables.py` reads and counts them.
+"""
 
 import pytest
 

@@ -37,7 +37,7 @@ test("four layers in two buckets by hand", () => {
   // Layers end at 3, 4, 5 and 6; a bucket takes 2 · (0.5 + 4 / 2 / 2) = 3.
   const task = { step: 6, bytes: 8, layers: 4, perBucket: 2, n: 2, latency: 0.5, bandwidth: 2 };
   const found = arithmetic.stepOf(task);
-  close(found.layers.map(({ end }) => end), [3, 4, 5, 6]);
+  close(found.layers.map(({ start, end }) => [start, end]).flat(), [2, 3, 3, 4, 4, 5, 5, 6]);
   close(found.buckets.flatMap(({ full, start, end }) => [full, start, end]), [4, 4, 7, 6, 7, 10]);
   // All of it in one piece: 2 · (0.5 + 8 / 2 / 2) = 5.
   close([found.end, found.exposed, found.sum, found.hidden, found.efficiency], [10, 4, 5, 0.2, 0.6]);

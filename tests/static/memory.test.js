@@ -99,6 +99,19 @@ test("a layer of Llama keeps 41 bytes per number", () => {
   assert.equal(layer("llama", sizes), 41 * 4096 + 8 + 32 * 4096 * (4 + 2));
 });
 
+test("for a moment, a layer has gradients of its network or of its attention", () => {
+  const moment = (model, change) => {
+    const [, { temporary }] = memory.stages({ ...model, recipe: "bfloat16", ...change });
+    return temporary / (model.batch * model.length);
+  };
+  assert.equal(moment(LLAMA, { attention: "fused" }), 2 * (2 * 14336 + 4096));
+  assert.equal(moment(LLAMA, { attention: "fused", hidden: 4096 }), 2 * 5 * 4096);
+  assert.equal(moment(LLAMA, {}), 2 * 5 * 4096 + 32 * 4096 * 2 * 4);
+  assert.equal(moment(GPT2, {}), 2 * 5 * 768 + 12 * 1024 * 2 * 2);
+  const twice = 12 * 1024 * (2 + 2 + 1); // softmax, its product with the mask, the mask
+  assert.equal(moment(GPT2, { recompute: "attention" }) - moment(GPT2, {}), twice);
+});
+
 test("the deep MLP has the plateaus of the section", () => {
   const points = memory.timeline(DEEP);
   const [array, weights] = [MIB, 264192 * 4];
@@ -108,6 +121,18 @@ test("the deep MLP has the plateaus of the section", () => {
   assert.equal(total(memory.peak(points)), start + 21 * array);
   assert.equal(total(at(points, "turned")), start + weights);
   assert.equal(total(points.at(-1)), start);
+});
+
+test("layers that are computed twice keep what each segment receives", () => {
+  const points = memory.timeline({ ...DEEP, recompute: "full" });
+  assert.equal(total(at(points, "turn")) - total(points[0]), (3 + 1) * MIB);
+  // The loss, then 4 segments: what they and those before received, 3 or 4 outputs, and
+  // two gradients for a moment.
+  const tops = [4, 3, 2, 1, 0].map((number) => {
+    const top = points.find(({ phase, stage }) => phase === "backward" && stage === number);
+    return (total(top) - top.gradients - total(points[0])) / MIB;
+  });
+  assert.deepEqual(tops, [3 + 5, 3 + 3 + 2, 2 + 3 + 2, 1 + 3 + 2, 4 + 2]);
 });
 
 /** Return the bytes of weights and of the state of Adam. */
@@ -312,6 +337,8 @@ test("of equal gaps the first is taken", () => {
 test("sizes of segments are those of PyTorch", () => {
   const sizes = [0.5, 1, 1.5, 9, 10, 33].map(allocation.segmentSize);
   assert.deepEqual(sizes, [2, 2, 20, 20, 10, 34]);
+  // A request of one mebibyte is small, so that another one fits beside it.
+  assert.equal(play("segments", request({ a: 1, b: 1 })).reserved, 2);
 });
 
 test("a rest of one mebibyte is not divided", () => {

@@ -454,7 +454,9 @@ for (const [change, why] of [
   [{ gpus: 3, pipeline: 3, batch: 3 }, "32 layers cannot form 3 equal parts"],
   [{ gpus: 64, tensor: 64 }, "32 heads cannot be divided among 64 GPUs"],
   [{ tensor: 2, context: 8 }, "8 GPUs cannot form groups of 2 × 8 × 1"],
-  [{ experts: 8, expert: 3 }, "8 copies cannot share 8 experts in groups of 3"],
+  [{ gpus: 6, tensor: 2, context: 2 }, "6 GPUs cannot form groups of 2 × 2 × 1"],
+  [{ experts: 9, expert: 3 }, "8 copies cannot share 9 experts in groups of 3"],
+  [{ experts: 8, expert: 3, gpus: 9, batch: 9 }, "9 copies cannot share 8 experts in groups of 3"],
   [
     { experts: 8, expert: 4, tensor: 2 },
     "in this figure, GPUs share either each layer or the experts",

@@ -126,6 +126,31 @@ test("operations of a step are counted by hand", () => {
   assert.equal(runOf({ compiled: "yes" }).list.length, eager - 6 * 8 - 1 - 9);
 });
 
+test("bytes and FLOPs of a layer are counted by hand", () => {
+  // 3 tokens of width 2 in 16 bits: an array has 12 bytes, the weights of the layer are 48.
+  const sizes = { layers: 1, width: 2, length: 3, vocabulary: 5, batch: 1 };
+  const listed = (changes) =>
+    tracing
+      .operations({ ...sizes, precision: "bfloat16", compiled: false, ...changes })
+      .map(({ name, bytes, flops }) => [name, bytes, flops]);
+  const list = listed({});
+  const [norm, up] = [["norm", 24, 0], ["up", 2 * (6 + 16 + 24), 2 * 3 * 16]];
+  assert.deepEqual(list.slice(0, 15), [
+    ...[["cast", 6 * 48, 0], ["embed", 24, 0], ["add", 36, 0], norm],
+    ...[["qkv", 2 * (6 + 12 + 18), 2 * 3 * 12], ["attention", 48, 4 * 3 * 3 * 2]],
+    ...[["proj", 2 * (6 + 4 + 6), 2 * 3 * 4], ["add", 36, 0], norm, up, ["gelu", 96, 0]],
+    ...[["down", 2 * (24 + 16 + 6), 2 * 3 * 16], norm, ["head", 2 * (6 + 10 + 15), 60]],
+    ["loss", 12, 0],
+  ]);
+  const back = [["loss", 18, 0], ["head bias", 62 / 3, 0], ["head", 62, 60], ["head", 62, 60]];
+  assert.deepEqual(list.slice(15, 19), back);
+  assert.ok(list.some(([name, bytes, flops]) => name === "attention" && bytes === 72 && flops === 144));
+  assert.deepEqual(list.slice(-10), Array(10).fill(["update", 12 * 48, 0]));
+  const fused = listed({ precision: "float32", compiled: true });
+  assert.deepEqual(fused.slice(0, 2), [["embed", 48, 0], ["add, norm", 96, 0]]);
+  assert.deepEqual(fused.at(-1), ["update", 28 * 48, 0]);
+});
+
 test("the slowest resource decides the time of a step", () => {
   const call = 14.6e-6;
   const bound = runOf(YES);
@@ -135,6 +160,7 @@ test("the slowest resource decides the time of a step", () => {
   const prepared = runOf({ ahead: "yes" });
   assert.equal(prepared.verdict, "FLOPs");
   close([prepared.pace, prepared.idle], [prepared.busy, 0], { rel: 1e-6, abs: 1e-9 });
+  assert.ok(!prepared.host.some(({ name }) => name === "input")); // prepared before
   const fed = runOf({ compiled: "yes" });
   assert.equal(fed.verdict, "input");
   close(fed.pace, 16 * 500e-6 + call);

@@ -68,6 +68,7 @@ test("the table of the section", () => {
     close(sum(list.map((one) => one.bytes)) / 1e9, (sent * (n - 1)) / n);
     close(gathered, plan === "fsdp" ? 8e8 : 0);
   }
+  assert.equal(arithmetic.stored(PLANS.fsdp, model, 1).gathered, 0); // one GPU has them all
   const kinds = (plan) => arithmetic.collectives(PLANS[plan], model, group).map(({ kind }) => kind);
   assert.deepEqual(kinds("ddp"), ["all-reduce"]);
   assert.deepEqual(kinds("zero1"), ["all-gather", "reduce-scatter"]);

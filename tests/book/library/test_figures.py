@@ -3,7 +3,6 @@
 import json
 import re
 
-import pytest
 from nbformat.v4 import new_output
 
 from book.base.paths import CODE
@@ -11,7 +10,7 @@ from book.library import figures, package
 from book.records import outputs
 from book.records.cleaning import clean_outputs
 from book.text.book import Book
-from d2l.figures import MOST, Figure, as_text
+from d2l.figures import Figure
 
 ROOT = CODE.parent
 TABLES = package.tables(Book(ROOT))
@@ -55,40 +54,11 @@ def test_notebooks_get_the_figures_that_they_show():
     assert {*json.loads(files[figures.FILE])["needs"]} == {"queue", "plans"}
 
 
-def test_a_figure_has_the_settings_for_each_medium():
-    figure = Figure("queue", host=44.2, every="1")
-    bundle = figure._repr_mimebundle_()
-    assert bundle["text/plain"] == "Interactive figure queue: host = 44.2; every = 1"
-    assert "data-settings=&quot;host=44.2&amp;amp;every=1&quot;" in bundle["text/html"]
-    assert not re.search(r"(?:src|href)=\"(?!data:)", bundle["text/html"])
+def test_a_record_has_the_settings_of_a_figure():
+    bundle = Figure("queue", host=44.2, every="1")._repr_mimebundle_()
     (cleaned,) = clean_outputs([new_output("display_data", bundle)])
     assert "text/html" not in cleaned.data
     (shown,) = outputs.read([cleaned])
     assert isinstance(shown, outputs.InteractiveFigure)
     assert (shown.name, shown.settings) == ("queue", "host=44.2&every=1")
     assert shown.text == bundle["text/plain"]
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        ("a, b", "a, b"),
-        (3, "3"),
-        (1 / 3, "0.3333"),
-        ([1, 2.34567], "1,2.346"),
-        ([], ""),
-    ],
-)
-def test_settings_are_texts(value: object, text: str):
-    assert as_text(value) == text
-
-
-def test_a_long_list_keeps_its_largest_numbers():
-    numbers = [*range(10 * MOST), 0]
-    shown = [float(text) for text in as_text(numbers).split(",")]
-    assert len(shown) <= MOST and max(shown) == max(numbers)
-
-
-def test_an_unknown_figure():
-    with pytest.raises(ValueError, match="no figure is called 'queues'; .*roofline"):
-        Figure("queues")

@@ -299,9 +299,13 @@ def test_repeated_signals_do_no_harm(make_book: Callable[..., Book], tmp_path: P
         assert process.returncode == 130
 
 
-@pytest.mark.parametrize("machine, most", [("cpu", stale.MAX_KERNELS), ("h200", 1)])
+@pytest.mark.parametrize(
+    "machine, cores, most",
+    [("cpu", 8, stale.MAX_KERNELS), ("cpu", None, 1), ("h200", 8, 1)],
+)
 def test_notebooks_do_not_share_a_gpu(
     machine: str,
+    cores: int | None,
     most: int,
     make_book: Callable[..., Book],
     monkeypatch: pytest.MonkeyPatch,
@@ -317,7 +321,7 @@ def test_notebooks_do_not_share_a_gpu(
         running.pop()
 
     monkeypatch.setattr(stale.execution, "execute", pretend)
-    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
     jobs = [
         stale.Job(book, book.section(name), "pytorch", machine, HERE, fingerprint="")
         for name in ("a", "b", "c")
