@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 2266fa0e25e0f773.
+# Generated from 7c7dc945bff03b43.

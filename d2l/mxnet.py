@@ -3264,4 +3264,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 97a4297943b964be.
+# Generated from a1a6ecd57166017e.

@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from b45c7a0dd85c1e1a.
+# Generated from 3a852ec8aec31620.

@@ -2124,7 +2124,7 @@ def plotted(key: str, value: Any) -> torch.Tensor:
     value = torch.as_tensor(value).detach()
     if value.numel() != 1:
         raise ValueError(
-            f"plot({key!r}, ...) needs a scalar, not a tensor of shape "
+            f"the plotted {key} must be a scalar, not of shape "
             f"{tuple(value.shape)}; take its mean"
         )
     return value
@@ -3655,4 +3655,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from fead8fb753603f5c.
+# Generated from 051901e480647180.
