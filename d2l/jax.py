@@ -3619,4 +3619,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 7c7dc945bff03b43.
+# Generated from 24743c9d65e58583.

@@ -3264,4 +3264,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from a1a6ecd57166017e.
+# Generated from e09f0ae8d9797ba7.

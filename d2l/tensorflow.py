@@ -3417,4 +3417,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 3a852ec8aec31620.
+# Generated from 2b797f6bf056c427.

@@ -1098,7 +1098,7 @@ def trace_events(function: Callable, path: str) -> list[tuple]:
 
 @contextlib.contextmanager
 def nothing_twice() -> Iterator[None]:
-    """Let checkpointing and fused attention keep what they compute, in a `with` block."""
+    """Let checkpointing and fused attention compute nothing twice, in a block."""
     with (
         sdpa_kernel(SDPBackend.MATH),
         mock.patch.object(
@@ -3655,4 +3655,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 051901e480647180.
+# Generated from f7f926ccf01b7246.
