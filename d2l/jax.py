@@ -3814,4 +3814,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 1dfd9ddacf2a1e65.
+# Generated from 64c7b574ca5ca149.

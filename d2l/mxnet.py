@@ -3329,4 +3329,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 2bb2268aa22aeca4.
+# Generated from cfaf601ee2db8d52.

@@ -3485,4 +3485,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 14bfa63a9e8c4f07.
+# Generated from 800a151226aa1d2c.

@@ -1136,7 +1136,7 @@ def trace_events(function: Callable, path: str) -> list[tuple]:
 
 @contextlib.contextmanager
 def nothing_twice() -> Iterator[None]:
-    """Let checkpointing and fused attention compute nothing again, in a `with` block."""
+    """Let checkpointing and fused attention compute nothing twice, in a block."""
     with (
         sdpa_kernel(SDPBackend.MATH),
         mock.patch.object(
@@ -2162,7 +2162,7 @@ def plotted(key: str, value: Any) -> torch.Tensor:
     value = torch.as_tensor(value).detach()
     if value.numel() != 1:
         raise ValueError(
-            f"plot({key!r}, ...) needs a scalar, not a tensor of shape "
+            f"the plotted {key} must be a scalar, not of shape "
             f"{tuple(value.shape)}; take its mean"
         )
     return value
@@ -3726,4 +3726,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from bda5a5e1b5e4e6bb.
+# Generated from 358bc14dfc972339.
