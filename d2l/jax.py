@@ -2228,7 +2228,7 @@ def one_optimizer(model: Any) -> Any:
     if isinstance(optim, (list, dict)) or type(optim) is tuple:
         raise TypeError(
             "configure_optimizers must return one optimizer; make one of "
-            "several by optax.multi_transform"
+            "several by optax.partition"
         )
     return check_optimizer(optim, ("init", "update"))
 
@@ -2373,10 +2373,14 @@ def new_collections(state: TrainState, value: Any) -> dict:
             "this model has batch_stats, so training_step must return (loss, updates) "
             'and the gradients; apply(..., mutable=["batch_stats"]) returns updates'
         )
+
+    def cast(new, old):
+        leaves, tree = jax.tree.flatten(old)  # Flax may return other kinds of dicts
+        pairs = zip(jax.tree.leaves(new), leaves, strict=True)
+        return tree.unflatten(jnp.asarray(a, b.dtype) for a, b in pairs)
+
     return {
-        name: jax.tree.map(
-            lambda new, old: jnp.asarray(new, old.dtype), updates.get(name, old), old
-        )
+        name: cast(updates.get(name, old), old)
         for name, old in state.collections().items()
     }
 
@@ -3814,4 +3818,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 64c7b574ca5ca149.
+# Generated from 67354af5a057eb15.

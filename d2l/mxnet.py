@@ -3329,4 +3329,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from cfaf601ee2db8d52.
+# Generated from 21990586f8f74ae4.

@@ -3485,4 +3485,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 800a151226aa1d2c.
+# Generated from efbea116f1f984ea.

@@ -75,6 +75,28 @@ def test_all_collections_are_kept(parts, devices):
     assert loss_of(Counting()) == pytest.approx(loss_of(Twice()), rel=1e-6)
 
 
+class Adapted(d2l.Classifier):
+    """Has a frozen layer, given as a dict, which Flax makes another kind of dict."""
+
+    layer: dict
+    lr: float = 0.1
+
+    @nn.compact
+    def __call__(self, X: jax.Array) -> jax.Array:
+        frozen = self.variable("frozen", "layer", lambda: self.layer).value
+        return X @ frozen["kernel"] + frozen["bias"] + nn.Dense(10)(X)
+
+
+def test_a_frozen_layer_stays_and_is_an_argument_of_the_step():
+    layer = {"kernel": jnp.ones((64, 10)), "bias": jnp.ones(10)}
+    trainer = trained(Adapted(layer), accumulate=2)
+    kept = trainer.state.others["frozen"]["layer"]
+    np.testing.assert_array_equal(kept["kernel"], layer["kernel"])
+    batch = next(iter(DATA.train_dataloader()))
+    traced = jax.make_jaxpr(trainer.compute_gradients)(trainer.state, batch)
+    assert (64, 10) not in {jnp.shape(constant) for constant in traced.consts}
+
+
 def test_collections_are_in_checkpoints(tmp_path):
     straight, resumed = Counting(), Counting()
     trainer = d2l.Trainer(max_epochs=4)

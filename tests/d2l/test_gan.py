@@ -103,7 +103,7 @@ def test_optimizers_that_cannot_be_restored_are_refused_before_training(
     kind = type("Changed", (fw.models.Gan,), {"configure_optimizers": changed})
     words = {
         "pytorch": "no checkpoint can restore Composite; give it",
-        "jax": r"one optimizer; .* optax.multi_transform",
+        "jax": r"one optimizer; .* optax.partition",
     }
     if fw.tab in words:
         trainer = d2l.Trainer(1)
