@@ -170,24 +170,15 @@ def test_skipped_steps_are_counted():
         trainer.fit(Linear(), DATA, key=KEY)
 
 
-class Penalized(Linear):
-    """Pays for the gradient of its outputs with respect to its inputs."""
-
-    def forward(self, X: jax.Array) -> jax.Array:
-        return jnp.tanh(self.net(X))
-
-    def loss(self, params: Any, X: Any, Y: Any, state: Any, averaged: bool = True):
-        loss, updates = super().loss(params, X, Y, state, averaged)
-        outputs = jax.grad(lambda X: state.apply_fn({"params": params}, X).sum())
-        return loss + (outputs(X[0]) ** 2).mean(), updates
-
-
-def test_a_gradient_of_a_gradient_is_not_scaled():
-    full, short = (
-        trained(Penalized(), precision=precision).state.params["net"]["kernel"]
-        for precision in (jnp.float32, jnp.float16)
-    )
-    np.testing.assert_allclose(full, short, rtol=0.02, atol=2e-4)
+def test_gradients_of_inputs_are_not_scaled():
+    X = jnp.asarray(DATA.X[:8])
+    slopes = []
+    for precision in jnp.float32, jnp.float16:
+        trainer = trained(Linear(), precision=precision)
+        state, params = trainer.state, trainer.state.params
+        outputs = jax.grad(lambda X: state.apply_fn({"params": params}, X)[:, 0].sum())
+        slopes.append(outputs(X))
+    np.testing.assert_allclose(*slopes, rtol=0.02, atol=1e-3)
 
 
 def test_a_scaled_gradient_has_derivatives_in_both_directions():
