@@ -539,7 +539,8 @@ MISTAKES = [
     ([*MINE, "--value", "3", "--split", "ten"], "--split: 'ten' is not a way to share"),
     (
         ["--mine", "decode", "Llama 3 8", "--card", "H100", "--value", "3"],
-        "'Llama 3 8' has no known sizes; write Llama 3 8B or ",
+        "'Llama 3 8' has no known sizes; write Llama 3 8B or Llama 3 70B or Llama 3.2"
+        " 3B\n",
     ),
     (
         ["--mine", "decode", "Llama 3 8B", "--card", "H10", "--value", "3"],
