@@ -120,6 +120,10 @@ test("the deep MLP has the plateaus of the section", () => {
   assert.equal(total(at(points, "turn")), start + 17 * array);
   assert.equal(total(memory.peak(points)), start + 21 * array);
   assert.equal(total(at(points, "turned")), start + weights);
+  const phases = [...new Set(points.map(({ phase }) => phase))];
+  assert.equal(phases.join(" "), "start forward turn backward turned update end");
+  const turn = at(points, "turn"); // of 16 layers and the loss; backward takes twice as long
+  assert.deepEqual([turn.stage, turn.at, at(points, "turned").at], [16, 17, 3 * 17]);
   assert.equal(total(points.at(-1)), start);
 });
 
