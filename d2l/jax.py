@@ -441,6 +441,13 @@ class Module(nn.Module, HyperParameters):
         )
 
 
+@contextlib.contextmanager
+def without_mesh() -> Iterator[None]:
+    """Compute outside of the mesh of `jax.set_mesh`, if there is one."""
+    with jax.set_mesh(Mesh(np.empty((), object), ())):
+        yield
+
+
 class _TrainerSettings(TypedDict, total=False):
     """The settings of `Trainer`."""
 
@@ -454,15 +461,6 @@ class _TrainerSettings(TypedDict, total=False):
     steps_per_epoch: Any
 
 
-# Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
-@contextlib.contextmanager
-def without_mesh() -> Iterator[None]:
-    """Compute outside of the mesh of `jax.set_mesh`, if there is one."""
-    with jax.set_mesh(Mesh(np.empty((), object), ())):
-        yield
-
-
-# Defined in chapter_gpus/trainer.md (sec_trainer)
 class Trainer(HasSettings):
     """Trains a model.
 
@@ -3818,4 +3816,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 67354af5a057eb15.
+# Generated from a7970ccde7ab41d8.

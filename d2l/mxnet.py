@@ -3329,4 +3329,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 21990586f8f74ae4.
+# Generated from 8c3b74ffa071303d.

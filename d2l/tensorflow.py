@@ -3485,4 +3485,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from efbea116f1f984ea.
+# Generated from 22cbc867d1f96907.

@@ -55,7 +55,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     Collect test_zoo.py only if there is a zoo_TAB.py.
     """
     if collection_path.name == "test_zoo.py":
-        zoo = collection_path.with_name(f"zoo_{framework(config).tab}.py")
+        zoo = collection_path.with_name(f"zoo_{chosen_tab(config)}.py")
         return None if zoo.exists() else True
     tab = collection_path.stem.rpartition("_")[2]
     if tab not in FRAMEWORKS:

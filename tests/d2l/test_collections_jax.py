@@ -105,7 +105,8 @@ def test_collections_are_in_checkpoints(tmp_path):
     again = d2l.Trainer(max_epochs=4)
     again.fit(Counting(), DATA, key=KEY, checkpoint_dir=tmp_path)
     assert again.state.others["counters"]["calls"] == 4 * 5
-    for a, b in zip(*map(jax.tree.leaves, (trainer.state.params, again.state.params))):
+    both = (jax.tree.leaves(t.state.params) for t in (trainer, again))
+    for a, b in zip(*both, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
@@ -171,14 +172,14 @@ def test_skipped_steps_are_counted():
 
 
 def test_gradients_of_inputs_are_not_scaled():
-    X = jnp.asarray(DATA.X[:8])
-    slopes = []
-    for precision in jnp.float32, jnp.float16:
-        trainer = trained(Linear(), precision=precision)
-        state, params = trainer.state, trainer.state.params
-        outputs = jax.grad(lambda X: state.apply_fn({"params": params}, X)[:, 0].sum())
-        slopes.append(outputs(X))
-    np.testing.assert_allclose(*slopes, rtol=0.02, atol=1e-3)
+    def slope(precision: Any) -> jax.Array:
+        state = trained(Linear(), precision=precision).state
+        variables = {"params": state.params}
+        outputs = jax.grad(lambda X: state.apply_fn(variables, X)[:, 0].sum())
+        return outputs(jnp.asarray(DATA.X[:8]))
+
+    full, short = slope(jnp.float32), slope(jnp.float16)
+    np.testing.assert_allclose(full, short, rtol=0.02, atol=1e-3)
 
 
 def test_a_scaled_gradient_has_derivatives_in_both_directions():

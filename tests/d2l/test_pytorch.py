@@ -68,7 +68,7 @@ def test_a_list_of_parameters_still_holds_the_parameters(fake_gpu):
 
 
 def test_the_board_keeps_no_graph(fw):
-    model = d2l.MLP(10, 8, 0.1)
+    model: Any = d2l.MLP(10, 8, 0.1)
     model.plot_train_per_epoch = 0.5  # nothing is drawn before the end
     d2l.Trainer(max_epochs=1).fit(model, d2l.Digits())
     kept = [y for points in model.board.waiting.values() for _, y in points]
@@ -237,7 +237,7 @@ def test_a_copy_to_the_gpu_does_not_block():
 @pytest.mark.parametrize("name", ["linear", "mlp"])
 def test_no_step_waits_for_the_gpu(name):
     data: d2l.DataModule
-    model: d2l.Module
+    model: Any
     if name == "linear":
         model = d2l.LinearRegression(lr=0.1)
         data = d2l.SyntheticRegressionData(torch.tensor([2, -3.4]), 4.2)

@@ -1,7 +1,7 @@
 """Models of Flax that were not written for this library, each with its minibatches.
 
-They keep state wherever Flax lets them: in statistics, in collections with names of their
-own, and in variables that the loss reads and the step assigns.
+They keep state wherever Flax lets them: in statistics, in collections with names of
+their own, and in variables that the loss reads and the step assigns.
 """
 
 # mypy: disable-error-code="attr-defined,override,union-attr,operator,misc"
@@ -99,6 +99,12 @@ def split(batch: Any, parts: int) -> list:
     ]
 
 
+def two_keys(key: jax.Array) -> dict:
+    """Return keys for the parameters and for dropout, as the trainer draws them."""
+    params, dropout = jax.random.split(key)
+    return {"params": params, "dropout": dropout}
+
+
 def bare_loop(
     entry: Entry, epochs: int, parts: int, clip: float, precision: str
 ) -> dict[str, np.ndarray]:
@@ -107,7 +113,7 @@ def bare_loop(
     apply = model.apply
     if precision != "float32":
         apply = partial(in_short, getattr(jnp, precision), apply)
-    keys = dict(zip(("params", "dropout"), jax.random.split(jax.random.key(0))))
+    keys = two_keys(jax.random.key(0))
     inputs = data[0][:-1] if isinstance(data[0], tuple) else (data[0],)
     kept = dict(model.apply_init(inputs, keys))
     params, optimizer = kept.pop("params"), model.configure_optimizers()
@@ -134,8 +140,8 @@ def bare_loop(
             total = jax.tree.map(lambda a, b, s=share: a + s * b, total, grads)
             key = jax.random.fold_in(key, 1)
         if clip:
-            norm = optax.tree.norm(total)
-            total = jax.tree.map(lambda a: a * jnp.minimum(1, clip / norm), total)
+            scale = jnp.minimum(1, clip / optax.tree.norm(total))
+            total = jax.tree.map(lambda a, s=scale: a * s, total)
         params, state = update(params, state, total)
     return named({"params": params, "kept": kept, "optimizer": state})
 
@@ -180,8 +186,7 @@ class Model(d2l.Module):
         self.board.display = False
 
     def apply_init(self, dummy_input: Any, key: Any) -> Any:
-        keys = dict(zip(("params", "dropout"), jax.random.split(d2l.get_key())))
-        return self.init(keys, *dummy_input)
+        return self.init(two_keys(d2l.get_key()), *dummy_input)
 
     def training_step(self, params: Any, batch: Any, state: Any) -> tuple:
         return jax.value_and_grad(self.loss, has_aux=True)(params, batch, state)
