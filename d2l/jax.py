@@ -3816,4 +3816,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from a7970ccde7ab41d8.
+# Generated from 09ace9b254fe4aed.

@@ -3485,4 +3485,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 22cbc867d1f96907.
+# Generated from a2aaabb64c8d740d.

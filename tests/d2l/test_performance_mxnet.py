@@ -1,5 +1,10 @@
 """Operations, peaks, traces and the MFU of training in MXNet."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import mxnet as mx
 import pytest
 from mxnet import autograd, gluon, np, npx
@@ -8,6 +13,7 @@ from mxnet.gluon import nn
 from d2l import mxnet as d2l
 
 npx.set_np()
+ROOT = Path(__file__).parents[2]
 
 
 def flops(function, *args):
@@ -218,3 +224,29 @@ def test_the_flops_of_recurrent_layers_are_counted(kind, gates, both_ways):
     ways = 2 if both_ways else 1
     weights = ways * gates * h * (d + h + ways * h + h)
     assert flops(net, np.ones((t, b, d))) == 2 * b * t * weights
+
+
+PHASES = """
+import mxnet as mx
+from d2l import mxnet as d2l
+
+def step():
+    for name in "input", "step":
+        phase = mx.profiler.Event(name)
+        phase.start()
+        mx.np.ones(3).wait_to_read()
+        phase.stop()
+
+step()  # before the first profile, MXNet records it, too
+for i in range(2):
+    print(*(name for name, *_ in d2l.trace_events(step, "trace.json")))
+"""
+
+
+def test_phases_before_a_profile_do_not_count(tmp_path):
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", PHASES], cwd=tmp_path, env=environment,
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == ["input step"] * 2, done.stderr
