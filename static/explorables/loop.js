@@ -163,7 +163,7 @@ const result = (state) => {
 const summary = (state) => {
   const { counts } = numbers(state);
   const lines = LINES.filter(([, , event]) => event).map(
-    ([, text, event]) => `${text.split("(")[0]} ${counts[event].toLocaleString("en-US")}`,
+    ([, text, event]) => `${String(text).split("(")[0]} ${counts[event].toLocaleString("en-US")}`,
   );
   return (
     "The lines of the training loop, each with a bar for how often it runs, on a logarithmic scale: " +

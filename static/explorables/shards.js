@@ -171,7 +171,7 @@ const RIGHT = 30;
 
 /**
  * Return the links with what they send: inside of a machine, and through the network.
- * @returns {[string, number, any[], string][]} name, bandwidth, collectives, name in the schedule
+ * @returns {any[][]} of each link: name, bandwidth, collectives, name in the schedule
  */
 const lanesOf = (state, step) => {
   const inside = step.shards <= Number(state.machine);
