@@ -192,6 +192,7 @@ const kindsOf = (messages) => {
   return kinds.map((kind) => (count(kind) > 1 ? `${count(kind)} ${kind}s` : kind)).join(", ");
 };
 
+/** @param {any[]} link of `lanesOf`, in words */
 const traffic = ([name, width, messages], isShort) => {
   if (!messages.length) return `${name}: nothing to send`;
   const sends = `${size(sum(messages, "bytes"))} in ${time(sum(messages, "seconds"))}`;
@@ -260,7 +261,7 @@ const decides = (state) => {
   if (!fits(state, step)) return `memory decides: ${size(step.bytes)} on each`;
   if (isHidden(step)) return `arithmetic decides: ${time(step.compute)} of it in a step`;
   const [within, network] = lanesOf(state, step);
-  const busy = ([, , spans]) => sum(spans, "seconds");
+  const busy = (/** @type {any[]} */ link) => sum(link[2], "seconds");
   const name = busy(within) > busy(network) ? within[0] : "the network";
   const share = step.exposed / step.step;
   const much = share < 0.005 ? "less than 1\u00a0%" : percent(share);
