@@ -58,7 +58,7 @@ def dicts() -> list:
 
 @dataclass
 class State:
-    """What the loop has of a `TrainState`."""
+    """The part of a `TrainState` that the loop uses."""
 
     apply_fn: Any
     kept: dict

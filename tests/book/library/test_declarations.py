@@ -1,4 +1,4 @@
-"""What libraries declare for type checkers, which changes nothing that runs."""
+"""Declarations for type checkers change nothing that runs."""
 
 import ast
 import subprocess
