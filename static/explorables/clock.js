@@ -88,6 +88,7 @@ const claims = ({ claimed, real }, width) => {
     row(claimed, CLAIMS + 12, "s1", "without a wait", wordsOf(claimed)) +
     row(real, CLAIMS + 40, "s3", "with a wait", "ink small") +
     vertical(peak, CLAIMS + 2, CLAIMS + 66, "dashed") +
+    label(ASIDE, CLAIMS + 84, "rates, on a logarithmic scale", "soft small") +
     label(peak - 4, CLAIMS - 4, `the data sheet: ${rateOf(PEAK)}`, "soft small")
   );
 };
@@ -100,7 +101,7 @@ const draw = (state, width, motion) => {
   const x = LEFT + now * scale;
   return sheet(
     width,
-    CLAIMS + 72,
+    CLAIMS + 90,
     label(0, ROWS.host + 21, "Host", "ink strong"),
     label(0, ROWS.device + 21, "GPU", "ink strong"),
     boxes(until(run.host, now), ROWS.host, scale),
@@ -129,7 +130,7 @@ const result = (state) => {
 const summary = (state) =>
   "Two rows on one time axis: on the host, the calls that queue products of matrices; on the GPU, the " +
   "products. A dashed line marks the end of the calls, and a solid line the end of the products. Below, " +
-  `two bars of the rates that the two clocks claim, with a line for the data sheet. ${result(state)}`;
+  `two bars of the rates that the two clocks claim, on a logarithmic scale, with a line for the data sheet. ${result(state)}`;
 
 const formula = (state) => {
   const { n, count, call } = state;
