@@ -310,7 +310,7 @@ def section():
 def table_rows(first):
     """Return the rows of the section's table whose first heading is `first`."""
     text = (CHAPTER / "inference.md").read_text("utf-8")
-    (table,) = re.findall(rf"^\| {first} \|.*\n\|[-|]+\n((?:\|.*\n)+)", text, re.M)
+    (table,) = re.findall(rf"^\| {first} \|.*\n\|[-:|]+\n((?:\|.*\n)+)", text, re.M)
     return [
         [cell.strip() for cell in row.strip("|").split("|")]
         for row in table.splitlines()
