@@ -23,7 +23,8 @@ PRODUCT = re.compile(
     r"product, n = +(\d+) +([\d.]+) ms predicted, +([\d.]+) ms measured"
 )
 NEAR = 0.2  # of the median of a tab
-# The peak is that of a product of some 20 ms; one of 70 ms may come closer to the truth.
+# The peak is that of a product of some 20 ms; one of 70 ms may come closer to the
+# limit of the machine.
 LARGER = 1.06
 
 
