@@ -23,8 +23,8 @@ PRODUCT = re.compile(
     r"product, n = +(\d+) +([\d.]+) ms predicted, +([\d.]+) ms measured"
 )
 NEAR = 0.2  # of the median of a tab
-# The peak is that of a product of some 20 ms; one of 70 ms may come closer to the
-# limit of the machine.
+MEASURED = 10  # ms: the peak is that of the first size, doubled from 128, above this
+# A still larger product may come closer to the limit of the machine.
 LARGER = 1.06
 
 
@@ -62,7 +62,12 @@ def test_no_product_beats_its_peak(tab: str):
     assert peaks
     products = PRODUCT.findall(text)
     assert len(products) == 3
+    bounds = {n: bound for n, bound, _ in products}
     spread = 1 + int(peaks["spread"]) / 100
-    most = max(spread, LARGER)
-    fast = [n for n, bound, time in products if float(bound) > float(time) * most]
+    fast = []
+    for n, bound, time in products:
+        is_larger = n == "1536" and float(bounds["1024"]) >= MEASURED
+        most = max(spread, LARGER) if is_larger else spread
+        if float(bound) > float(time) * most:
+            fast.append(n)
     assert not fast, f"products with n = {fast} beat the peak"
