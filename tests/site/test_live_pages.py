@@ -37,6 +37,8 @@ from book.text.book import Book
 ROOT = Path(__file__).parents[2]
 PAGE = "chapter_gpus/quick-guide.html"  # whose first cell needs no cell above
 PREDICTED = ".live-row:has(+ .prediction)"
+# The whole status of a cell that has ended, in the kernel that lives.
+ENDED = re.compile("^(Done|Ended in an error)$")
 # The cells of these tests need no framework, so the Python of the tests runs them.
 START = """
 from book import __main__
@@ -322,9 +324,7 @@ def test_a_changed_cell_is_marked_until_it_runs(live: Page):
     book, colored = code(row).text_content(), code(row).inner_html()
     expect(row.get_by_role("button", name="Reset")).to_be_hidden()
     run(row)
-    # The whole text: a row that ran in an earlier kernel is "done" too, and says so.
-    ended = re.compile("^(Done|Ended in an error)$")
-    expect(status(row)).to_have_text(ended, timeout=60_000)
+    expect(status(row)).to_have_text(ENDED, timeout=60_000)
     assert code(row).inner_html() == colored
     run(row, "print('ran')")
     finish(row)
@@ -534,7 +534,7 @@ def test_rows_have_room(live: Page, width: int):
 def test_a_predicted_number_stays_covered_and_enters_the_row(live: Page):
     live.goto(live.url.replace("quick-guide", "data-movement").partition("?")[0])
     run(rows(live).nth(0), "1")  # a new kernel would run all cells above
-    expect(status(rows(live).nth(0))).to_have_text("Done", timeout=60_000)
+    expect(status(rows(live).nth(0))).to_have_text(ENDED, timeout=60_000)
     row = live.locator(PREDICTED).first
     prediction = row.locator("xpath=following-sibling::*[1]")
     # What the cell prints, without a framework.
