@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from browsing import quiet
 from figures import NAMES
 from playwright.sync_api import Browser, Page
 
@@ -26,12 +27,30 @@ def plain(text: str) -> str:
     return text.replace("\N{NO-BREAK SPACE}", " ")
 
 
-@pytest.fixture(params=[360, 700])
-def sized(page: Page, harness: str, request: pytest.FixtureRequest) -> Page:
-    """The page of all figures on a phone and on a wide screen."""
-    page.set_viewport_size({"width": request.param, "height": 900})
+WIDTHS = [360, 700]  # of a phone and of a wide screen
+
+
+def resize(page: Page, harness: str, width: int) -> None:
+    """Show the page of all figures at a width."""
+    page.set_viewport_size({"width": width, "height": 900})
     page.goto(harness)
     page.locator(".drawing svg").last.wait_for()
+
+
+@pytest.fixture(scope="module", params=WIDTHS)
+def seen(
+    browser: Browser, harness: str, request: pytest.FixtureRequest
+) -> Iterator[Page]:
+    """The page of all figures, for tests that change no figure."""
+    with quiet(browser.new_page()) as page:
+        resize(page, harness, request.param)
+        yield page
+    page.close()
+
+
+@pytest.fixture(params=WIDTHS)
+def sized(page: Page, harness: str, request: pytest.FixtureRequest) -> Page:
+    resize(page, harness, request.param)
     return page
 
 
@@ -39,8 +58,8 @@ def sized(page: Page, harness: str, request: pytest.FixtureRequest) -> Page:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_figure_begins_with_what_to_try(sized: Page, name: str) -> None:
-    figure = sized.locator(f"#fig-{name}")
+def test_a_figure_begins_with_what_to_try(seen: Page, name: str) -> None:
+    figure = seen.locator(f"#fig-{name}")
     invite = figure.locator(".explorable > :first-child")
     text = invite.inner_text()
     assert invite.is_visible() and "invite" in (invite.get_attribute("class") or "")
@@ -52,8 +71,8 @@ def test_a_figure_begins_with_what_to_try(sized: Page, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_details_are_one_click_away(sized: Page, name: str) -> None:
-    figure = sized.locator(f"#fig-{name}")
+def test_details_are_one_click_away(seen: Page, name: str) -> None:
+    figure = seen.locator(f"#fig-{name}")
     controls = figure.locator(".control:visible")
     assert controls.count() <= (4 if name == "plans" else 2)
     assert not figure.locator(".formula, .notes, table").filter(visible=True).count()
@@ -64,9 +83,9 @@ def test_details_are_one_click_away(sized: Page, name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_result_stands_between_the_controls_and_the_drawing(
-    sized: Page, name: str
+    seen: Page, name: str
 ) -> None:
-    figure = sized.locator(f"#fig-{name}")
+    figure = seen.locator(f"#fig-{name}")
     boxes = [
         figure.locator(part).first.bounding_box()
         for part in (".invite", ".result", ".drawing", "details")

@@ -315,6 +315,7 @@ def squeezed(text: str) -> str:
     return re.sub(r"\s+", "", text)
 
 
+@pytest.mark.xdist_group("the parsed pages")
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["asked"][:40])
 def test_what_readers_ask_is_answered_where_the_search_leads(
     pages: dict[Path, BeautifulSoup], site: Path, row: dict[str, str]
