@@ -61,6 +61,7 @@ COORDINATES = {"x", "y", "width", "height"}
 FRACTION = re.compile(r"-?\d+\.\d+")
 COMMAND = re.compile(r"([A-Za-z])([^A-Za-z]*)")
 REFERENCE = re.compile(r"#([\w.-]+)")
+TICK = re.compile(r"M0 0l[-. \d]+$")
 NO_ROTATION = re.compile(r"rotate\(-?0 [^)]*\)")
 
 
@@ -88,7 +89,7 @@ def restyle(svg: str) -> str:
     references = {name for e in root.iter() for name in _references(e)}
     for child in root:
         plot.extend(_restyled(child, references))
-    plot[:] = _merged(plot)
+    plot[:] = _merged(_with_drawn_ticks(plot))
     return ElementTree.tostring(plot, "unicode")
 
 
@@ -141,6 +142,28 @@ def _restyled(element: Element, references: set[str]) -> Iterator[Element]:
         yield from new
     elif name not in ("style", "metadata") and (len(new) or name not in ("g", "defs")):
         yield new
+
+
+def _with_drawn_ticks(plot: Element) -> Iterator[Element]:
+    """Yield the parts of a plot; the copies of a straight line become one path.
+
+    matplotlib draws the ticks of an axis as such copies, each before its label.
+    """
+    inner = {use.get("href") for part in plot for use in part.iterfind(".//use")}
+    ticks: dict[str | None, tuple[Element, str]] = {}
+    for part in plot:
+        line = part.find("path") if part.tag == "defs" else None
+        name = f"#{line.get('id')}" if line is not None else ""
+        if line is not None and name not in inner and TICK.match(line.attrib["d"]):
+            tick = Element("path", line.attrib | {"d": ""})
+            del tick.attrib["id"]
+            ticks[name] = tick, line.attrib["d"].removeprefix("M0 0")
+            yield tick
+        elif part.get("href") in ticks:
+            tick, length = ticks[part.get("href")]
+            tick.attrib["d"] += f"M{part.get('x')} {part.get('y')}{length}"
+        else:
+            yield part
 
 
 def _merged(elements: Iterable[Element]) -> Iterator[Element]:

@@ -85,7 +85,9 @@ def test_a_page_is_light(open_http_page: Visitor, path: str, viewport: dict[str,
     fonts = [a for a in at_once if a.url.endswith(".woff2")]
     assert weight(fonts) <= 66  # for all pages: a browser keeps them
     others = [a for a in at_once if a not in fonts]
-    assert len(others) <= 7, [a.url for a in others]
+    # How many pictures further down a browser asks for depends on its speed.
+    needed = [a.url for a in others if "/_images/" not in a.url]
+    assert len(needed) <= 3, needed
     assert weight(others) <= 66
     reach_everything(page)
     assert weight([a for a in answers if a not in at_once]) <= 150

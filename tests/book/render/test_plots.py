@@ -90,8 +90,15 @@ def places(path: str) -> set[tuple[int, int]]:
 
 
 def all_places(root: Element) -> set[tuple[int, int]]:
-    paths = [e.get("d", "") for e in root.iter() if e.tag.endswith("path")]
-    return set().union(*map(places, paths))
+    """The points of all paths, and of the copies of straight lines."""
+    paths = {e.get("id"): places(e.get("d", "")) for e in root.iter(f"{SVG}path")}
+    found = set().union(*(places(e.get("d", "")) for e in root.iter(f"{SVG}path")))
+    for use in root.iter(f"{SVG}use"):
+        line = paths[(use.get("href") or use.attrib[plots.LINK])[1:]]
+        if len(line) == 2:
+            x, y = (round(10 * float(use.attrib[axis])) for axis in "xy")
+            found |= {(x + dx, y + dy) for dx, dy in line}
+    return found
 
 
 @each_plot
@@ -101,7 +108,8 @@ def test_points_stay_where_they_are_though_paths_are_shorter(file: Path):
         all_places(restyled(file)),
     )
     assert after <= before
-    assert len(before - after) <= 8  # the corners of two backgrounds
+    # The corners of two backgrounds, and the lines of two axes before they are copied.
+    assert len(before - after) <= 8 + 3
     assert len(plots.restyle(file.read_text("utf-8"))) < 0.7 * file.stat().st_size
 
 
@@ -125,6 +133,30 @@ def test_neighbors_of_one_style_become_one_path_unless_one_can_see_through():
     first, *others = ElementTree.fromstring(plots.restyle(svg)).iter(f"{plots.SVG}path")
     assert first.get("d") == "M0 0l1 0 0 9zM1 0l1 0 0 9zM2 0l1 0 0 9z"
     assert len(others) == 2
+
+
+def test_the_ticks_of_an_axis_become_one_path():
+    style = 'style="stroke: #838c97; stroke-width: 0.6"'
+    line = f'<defs><path id="m" d="M 0 0 \nL 0 2.5" {style}/></defs>'
+    ticks = [f'<use xlink:href="#m" x="{x}" y="9"/><text>{x}</text>' for x in (1, 4)]
+    figure = f'<g id="figure_1">{line}{"".join(ticks)}</g>'
+    names = f'xmlns="{plots.SVG[1:-1]}" xmlns:xlink="{plots.LINK[1:-5]}"'
+    root = ElementTree.fromstring(
+        plots.restyle(f'<svg {names} viewBox="0 0 9 9">{figure}</svg>')
+    )
+    (path,) = root.iter(f"{plots.SVG}path")
+    assert path.attrib == {
+        "d": "M1 9l0 2.5M4 9l0 2.5",
+        "stroke": "#838c97",
+        "stroke-width": "0.6",
+    }
+    assert [text.text for text in root.iter(f"{plots.SVG}text")] == ["1", "4"]
+    # A line that a part of a group refers to stays.
+    inner = figure.replace("<use", '<g clip-path="url(#c)"><use').replace(
+        "<text", "</g><text"
+    )
+    kept = plots.restyle(f'<svg {names} viewBox="0 0 9 9">{inner}</svg>')
+    assert kept.count("<use") == 2 and 'id="m"' in kept
 
 
 def test_neighbors_that_others_refer_to_stay_apart():
