@@ -7,7 +7,7 @@ from itertools import count
 from string import ascii_uppercase
 from typing import Literal
 
-from book.text.blocks import Equation, Figure, Heading, Table
+from book.text.blocks import Block, Equation, Figure, Heading, Table
 from book.text.book import Book
 from book.text.section import Section
 
@@ -60,8 +60,9 @@ class Numbers:
         self.pages: dict[str, str] = {}
         self.captions: dict[tuple[str, int], str] = {}
         self.places: dict[str, Place] = {}
-        # Figures, tables and equations count by the first part of the number of a page.
-        self._counts: Counter[tuple[Kind, str]] = Counter()
+        # Figures, tables and equations count by the first part of the number of a page,
+        # and in each tab.
+        self._counts: Counter[tuple[Kind, str, str]] = Counter()
         self._read(book.sections[0], "")
 
     def _read(self, section: Section, number: str) -> None:
@@ -97,12 +98,19 @@ class Numbers:
             if isinstance(block, Heading):
                 number = _heading_number(page_number, levels, block.level)
             else:
-                self._counts[kind, chapter] += 1
-                number = f"{chapter}.{self._counts[kind, chapter]}".lstrip(".")
+                number = f"{chapter}.{self._next(kind, chapter, block)}".lstrip(".")
             self.captions[section.name, block.line] = number
             if block.label:
                 place = Place(block.label, kind, number, title, section.name)
                 self.places[place.label] = place
+
+    def _next(self, kind: Kind, chapter: str, block: Block) -> int:
+        """Return the next number of a kind that no tab of a block has used."""
+        places = [(kind, chapter, tab) for tab in block.tabs or self.book.tabs]
+        number = 1 + max(self._counts[place] for place in places)
+        for place in places:
+            self._counts[place] = number
+        return number
 
 
 def _heading_number(page_number: str, levels: list[int], level: int) -> str:

@@ -1,11 +1,16 @@
 """Headings, figures, tables and equations have numbers, with or without labels."""
 
+from collections import defaultdict
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from book.refs.numbers import Numbers
+from book.text.blocks import Heading
 from book.text.book import Book
+
+ROOT = Path(__file__).parents[3]
 
 ONE = """\
 # One
@@ -37,6 +42,28 @@ $$a$$
 
 $$b$$
 :eqlabel:`eq_b`
+
+:begin_tab:`pytorch`
+:Of PyTorch
+
+| a |
+|---|
+| b |
+:end_tab:
+
+:begin_tab:`jax`
+:Of JAX
+
+| a |
+|---|
+| b |
+:end_tab:
+
+:Of all
+
+| a |
+|---|
+| b |
 """
 PART = """\
 # A Part
@@ -88,7 +115,7 @@ def test_a_figure_or_table_with_a_caption_has_a_number_without_a_label(
     numbers: Numbers,
 ):
     found = numbers_on(numbers, "chapter/one")
-    assert found[6:] == ["1.1", "1.2", "1.1", "1.1"]
+    assert found[6:10] == ["1.1", "1.2", "1.1", "1.1"]
     places = {label: place.number for label, place in numbers.places.items()}
     assert places["fig_b"] == "1.2" and places["fig_d"] == "B.1"
     # They are counted through all pages of a chapter.
@@ -97,3 +124,21 @@ def test_a_figure_or_table_with_a_caption_has_a_number_without_a_label(
 
 def test_only_equations_with_a_label_are_counted(numbers: Numbers):
     assert numbers.places["eq_b"].number == "1.1"
+
+
+def test_what_stands_in_one_tab_only_takes_no_number_of_the_others(numbers: Numbers):
+    assert numbers_on(numbers, "chapter/one")[10:] == ["1.2", "1.2", "1.3"]
+
+
+def test_in_no_tab_of_this_book_a_number_is_left_out():
+    book = Book(ROOT)
+    numbers = Numbers(book)
+    for tab in book.tabs:
+        found = defaultdict(list)
+        for section in book.sections:
+            for block in section.blocks:
+                number = numbers.captions.get((section.name, block.line), "")
+                if number and not isinstance(block, Heading) and block.is_for(tab):
+                    chapter, _, last = number.rpartition(".")
+                    found[type(block), chapter].append(int(last))
+        assert all(last == [*range(1, len(last) + 1)] for last in found.values()), tab
