@@ -5,7 +5,7 @@ the documented formats: the CSV of `--query-gpu` and the texts and exit statuses
 nvidia-smi's manual, and the head of its table before and since driver 610.
 """
 
-import importlib
+import importlib.util
 import json
 import os
 import subprocess
@@ -16,6 +16,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from d2l import __main__ as command
 from d2l import report as reports
 
 ROOT = Path(__file__).parents[2]
@@ -692,6 +693,15 @@ def test_command_with_a_framework_that_is_not_here(fw):
     status, printed, errors = run(other)
     assert status == 1 and printed == ""
     assert other in only(errors) and "not installed" in only(errors)
+
+
+@pytest.mark.parametrize("name", ["pytorch", "torch", "mxnet", "jax", "tensorflow"])
+def test_command_knows_every_framework(monkeypatch, capsys, name):
+    asked = []
+    monkeypatch.setattr(importlib.util, "find_spec", asked.append)
+    assert command.main([name]) == 1
+    assert asked == ["torch", "mxnet", "jax", "tensorflow"]
+    assert "is not installed" in capsys.readouterr().err
 
 
 def test_command_beside_another_books_library(fw, tmp_path, monkeypatch):
