@@ -16,7 +16,7 @@ import optax
 from flax import linen as nn
 from flax import nnx
 from jax import numpy as jnp
-from zoo import OTHER, Entry
+from zoo import Entry
 
 from d2l import jax as d2l
 
@@ -455,7 +455,7 @@ ZOO = [
     Entry("batch norm", BatchNorm, images, thin=True),
     Entry("LSTM", Recurrent, sequences),
     Entry("GPT", GPT, texts),
-    Entry("experts", Experts, vectors, OTHER),
+    Entry("experts", Experts, vectors),
     Entry("VAE", Variational, vectors, thin=True),
     Entry("dropout", Dropping, vectors),
     Entry("counter", Counting, vectors, thin=True),
