@@ -221,7 +221,8 @@ class Model(d2l.Module):
     def __init__(self):
         super().__init__()
         self.board.display = False
-        self.build()
+        with mx.name.NameManager():  # numbers the layers from 0 on; see `Renamed`
+            self.build()
         self.initialize(init.Xavier())
 
     def build(self) -> None:
