@@ -198,7 +198,7 @@ def optimizer_state(model: Any, optimizers: list) -> dict[str, onp.ndarray]:
             own = {names[id(optimizer._params[k])]: states[k] for k in states}
         else:
             kept[f"{i}.steps"] = optimizer.steps
-            own = dict(enumerate(optimizer.velocity))
+            own = {str(j): array for j, array in enumerate(optimizer.velocity)}
         for name, state in own.items():
             arrays = state if isinstance(state, tuple) else (state,)
             kept |= {f"{i}.{name}.{j}": array for j, array in enumerate(arrays)}
