@@ -99,12 +99,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         names = [f"{case.name}-{n}" for case, n in pairs]
         metafunc.parametrize("case, num_gpus", pairs, ids=names)
     if "entry" in metafunc.fixturenames:
-        zoo = framework(metafunc.config).zoo
-        entries = [
-            pytest.param(e, id=e.name, marks=[] if e.thin else pytest.mark.slow)
-            for e in zoo.ZOO
-        ]
-        metafunc.parametrize("entry", entries)
+        entries = framework(metafunc.config).zoo.ZOO
+        name = metafunc.function.__name__
+        params = [pytest.param(e, id=e.name, marks=marks(e, name)) for e in entries]
+        metafunc.parametrize("entry", params)
+
+
+def marks(entry: Any, test: str) -> list:
+    """Return the marks of a test, given by its name, on an entry of the zoo."""
+    found = [] if entry.thin else [pytest.mark.slow]
+    return found + [
+        pytest.mark.xfail(reason=reason, strict=True) for reason in entry.reasons(test)
+    ]
 
 
 @pytest.fixture

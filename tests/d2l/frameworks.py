@@ -58,6 +58,7 @@ class Framework:
     short_types: tuple[str, ...] = ("bfloat16", "float16")  # to train in on a CPU
     memory_error = 0.05  # of a prediction by role, at most
     rounding_error = 0.05  # of a loss after training in 16 bits, at most
+    saving_reseeds = False  # whether a checkpoint gives the generator another seed
 
     def __reduce__(self) -> tuple:
         """Let a rank have the framework of its launcher."""
@@ -333,6 +334,7 @@ class MXNet(Framework):
 
     tab, package, module = "mxnet", "mxnet", "mxnet"
     short_types = ()
+    saving_reseeds = True
 
     def __init__(self) -> None:
         import mxnet

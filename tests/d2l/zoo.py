@@ -27,4 +27,10 @@ class Entry:
         True  # whether a checkpoint, and the caller of ranks, get all of it
     )
     settings: tuple = ()  # of the trainer on two devices, as pairs
+    # What the library does wrong: pairs of a part of a test's name and a reason.
+    faults: tuple[tuple[str, str], ...] = ()
     thin: bool = False  # whether `make test` tries it
+
+    def reasons(self, test: str) -> list[str]:
+        """Return the reasons why the library fails a test with this name."""
+        return [reason for part, reason in self.faults if part in test]
