@@ -3816,4 +3816,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 09ace9b254fe4aed.
+# Generated from c3f39cc2a4a64490.

@@ -3485,4 +3485,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from a2aaabb64c8d740d.
+# Generated from 9186ff81bcacb2fd.
