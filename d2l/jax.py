@@ -3816,4 +3816,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from c3f39cc2a4a64490.
+# Generated from 28f3d1e7aadab7fc.

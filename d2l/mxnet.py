@@ -3343,4 +3343,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 3bb4bb7003276275.
+# Generated from 6cb967b608f61b1d.

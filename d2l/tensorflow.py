@@ -3485,4 +3485,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 9186ff81bcacb2fd.
+# Generated from 3a0cda1802781e48.
