@@ -3485,4 +3485,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from a2aaabb64c8d740d.
+# Generated from 3a0cda1802781e48.

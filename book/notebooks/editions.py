@@ -11,7 +11,7 @@ import copy
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -203,7 +203,8 @@ class NotebookEdition:
     ) -> Iterator[NotebookNode]:
         """Yield the cells below the title: what the set-up does, and its code."""
         tab = shown.tab
-        texts = [ABOUT[kind], ABOUT_MXNET if tab == "mxnet" else ""]
+        texts = [ABOUT[kind], _needs(self._packages(section, tab).values())]
+        texts.append(ABOUT_MXNET if tab == "mxnet" else "")
         if shown.facts:
             machine = shown.facts["machine"]
             maker = shown.facts | {"title": self.titles.get(machine, machine)}
@@ -223,9 +224,7 @@ class NotebookEdition:
         if kind != addresses.PLAIN:
             functions += [standalone.path_files, standalone.check_version]
             functions.append(standalone.install_missing)
-            name = f"{tab}-{Path(section.name).name}"
-            needed = listed_packages(self.book, tab, name, "all")
-            calls.append(f"install_missing({needed!r})")
+            calls.append(f"install_missing({self._packages(section, tab)!r})")
         if recorded := store.pinned_version(self.book, tab):
             functions += [standalone.version_of, standalone.report_version]
             packages = store.distributions(tab)
@@ -236,6 +235,11 @@ class NotebookEdition:
                 self._library_call(section, tab, included=kind != addresses.PLAIN)
             )
         return standalone.cell(dict.fromkeys(functions), "\n".join(calls))
+
+    def _packages(self, section: Section, tab: str) -> dict[str, str]:
+        """Return what a notebook needs, by the module that it imports."""
+        name = f"{tab}-{Path(section.name).name}"
+        return listed_packages(self.book, tab, name, "all")
 
     def _library_call(self, section: Section, tab: str, included: bool) -> str:
         """Return the call that finds the library, whose files may be `included`."""
@@ -271,6 +275,13 @@ def listed_packages(book: Book, *names: str) -> dict[str, str]:
             module, _, requirement = line.partition(": ")
             found[module] = requirement
     return found
+
+
+def _needs(requirements: Iterable[str]) -> str:
+    """Return the sentence that names what a notebook needs, without the reasons."""
+    packages = [p for each in requirements for p in each.partition(", ")[0].split()]
+    names = ", ".join(f"`{package}`" for package in packages)
+    return f"This section needs these packages: {names}." if packages else ""
 
 
 def _folded_cell(code: str, title: str, kind: str) -> NotebookNode:

@@ -260,6 +260,19 @@ def test_mxnet_reports_its_requirements(
         standalone.check_mxnet()
 
 
+@pytest.mark.parametrize("kind", [PLAIN, COLAB])
+def test_the_first_cell_names_what_the_section_needs(kind: str):
+    edition = NotebookEdition(GPUS)
+    for tab, section, packages in [
+        ("jax", "memory", "`jax`, `flax`, `optax`"),
+        ("pytorch", "tiles", "`torch`, `triton>=3.6`"),
+        ("mxnet", "kernels", "`mxnet==1.9.1`, `numpy==1.23.5`, `numba-cuda[cu12]`"),
+    ]:
+        nb = edition.notebook(GPUS.section(section), tab, kind)
+        needed = f"{packages}, `cloudpickle`, `matplotlib`, `scikit-learn`"
+        assert f"This section needs these packages: {needed}." in nb.cells[1].source
+
+
 def test_only_missing_packages_are_installed(monkeypatch: pytest.MonkeyPatch):
     commands: list[tuple[str, str]] = []
     shell = SimpleNamespace(run_line_magic=lambda *words: commands.append(words))
