@@ -3816,4 +3816,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 09ace9b254fe4aed.
+# Generated from 9f5d5e0dd63dd676.

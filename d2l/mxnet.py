@@ -3343,4 +3343,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from b0735ee9a62eb9db.
+# Generated from a73bdeaf2f148f5b.

@@ -3726,4 +3726,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 57091e671748e7ad.
+# Generated from eb40a3cc5b6f8ed4.
