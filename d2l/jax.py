@@ -3816,4 +3816,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 9f5d5e0dd63dd676.
+# Generated from 57b0eefe5d0c3fa8.

@@ -3343,4 +3343,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from a73bdeaf2f148f5b.
+# Generated from e47da3d95bb9e112.

@@ -1320,11 +1320,21 @@ def trace_events(function: Callable, path: str) -> list[tuple]:
 
 
 def step_flops(trainer: Trainer, batch: Any) -> float:
-    """Return the FLOPs of a step on each device, three times a forward pass."""
+    """Return the FLOPs of a step on each device, three times a forward pass.
+
+    Raises ValueError if the model cannot be traced, or has a loop in its graph.
+    """
     model, mode = trainer.model, trainer.model.training
     inputs = (batch,) if isinstance(batch, dict) else batch[:-1]
-    counted = list_operations(lambda *X: model(*X, training=False), *inputs)
-    model.training = mode
+    try:
+        counted = list_operations(lambda *X: model(*X, training=False), *inputs)
+    except (*UNTRACEABLE, AssertionError, tf.errors.OpError) as error:
+        raise ValueError(
+            f"the FLOPs of {type(model).__name__} cannot be counted; "
+            f"{first_reason(error)}"
+        ) from error
+    finally:
+        model.training = mode
     return 3 * sum(op.flops for op in counted) / num_replicas()
 
 
@@ -3633,4 +3643,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from aeb025a4ee780ffc.
+# Generated from 5676702e8290d324.

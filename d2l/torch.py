@@ -3726,4 +3726,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from eb40a3cc5b6f8ed4.
+# Generated from d0236ecc2bb764de.

@@ -91,26 +91,30 @@ def bare_loop(
     model.__dict__["plot"] = lambda *args, **options: None
     model.training = True
     set_precision(model, precision)
-    made = model.configure_optimizers()
+    made, scale = model.configure_optimizers(), 1.0
+    if precision == "float16":
+        made = keras.mixed_precision.LossScaleOptimizer(made)
     optimizers = made if isinstance(made, list) else [(made, model)]
 
     @tf.function(autograph=False)
-    def gradients(part: Any) -> list:
+    def gradients(part: Any, scale: Any) -> list:
         with tf.GradientTape() as tape:
-            loss = tf.reshape(model.step(part), ())
+            loss = scale * tf.reshape(model.step(part), ())
         found = tape.gradient(loss, model.trainable_variables)
         return [g if g is None else tf.convert_to_tensor(g) for g in found]
 
     for batch in entry.batches() * epochs:
+        if precision == "float16":
+            scale = made.scale_loss(1.0)
         sums: list = []
         for part, share in split(batch, parts):
-            new = [g if g is None else share * g for g in gradients(part)]
+            new = [g if g is None else share * g for g in gradients(part, scale)]
             old = sums or [None] * len(new)
             sums = [b if a is None else a + b for a, b in zip(old, new, strict=True)]
         if clip:
             norm = tf.linalg.global_norm([g for g in sums if g is not None])
-            scale = tf.minimum(1.0, clip / norm)
-            sums = [g if g is None else scale * g for g in sums]
+            factor = tf.minimum(1.0, clip * scale / norm)
+            sums = [g if g is None else factor * g for g in sums]
         by_id = {id(v): g for v, g in zip(model.trainable_variables, sums, strict=True)}
         for optimizer, layer in optimizers:
             own = layer.trainable_variables
@@ -211,7 +215,7 @@ class Model(d2l.Module):
         if type(self).training_step is not d2l.Module.training_step:
             return self.training_step(batch)
         loss = self.loss(self(*batch[:-1]), batch[-1])
-        return loss + sum(tf.cast(l, tf.float32) for l in self.losses)
+        return loss + sum(tf.cast(own, tf.float32) for own in self.losses)
 
     def run(self, layer: Any, X: Any) -> tf.Tensor:
         """Return the output of a layer in the mode of the model."""
@@ -662,7 +666,7 @@ ZOO = [
     Entry("GPT", GPT, texts),
     Entry("experts", Experts, vectors, OTHER),
     Entry("VAE", Variational, vectors, OTHER),
-    Entry("GAN", Gan, noisy, thin=True),
+    Entry("GAN", Gan, noisy, half=False, thin=True),
     Entry("mean teacher", Teacher, vectors),
     Entry("copied teacher", Copied, vectors),
     Entry("centres", Centres, vectors, OTHER),
