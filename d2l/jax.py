@@ -3816,4 +3816,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 57b0eefe5d0c3fa8.
+# Generated from 022c7437e210326b.

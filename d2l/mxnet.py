@@ -3343,4 +3343,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from e47da3d95bb9e112.
+# Generated from 75952d3bab5996cd.

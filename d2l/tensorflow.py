@@ -1082,6 +1082,13 @@ def equal_parts(batch: Any, number: int) -> list:
     return [*stacks, stack(equal * size, 1, rest)] if rest else stacks
 
 
+def add_in_turn(add: Callable, sums: list, number: int) -> list:
+    """Return the sums after `add(sums, i)` for i = 1, 2, ..., number - 1."""
+    for i in range(1, number):
+        sums = add(sums, i)
+    return sums
+
+
 Trainer.precision = Setting(
     "precision",
     tf.float32,
@@ -1708,9 +1715,7 @@ class OneRank:
 
     def repeat(self, add: Callable, sums: list, number: int) -> list:
         """Return the sums after `add(sums, i)` for i = 1, 2, ..., number - 1."""
-        for i in range(1, number):
-            sums = add(sums, i)
-        return sums
+        return add_in_turn(add, sums, number)
 
     def sum_gradients(self, grads: list) -> list:
         """Return the sums of the gradients of all devices."""
@@ -1734,6 +1739,7 @@ class Ranks:
         self.trainer, self.devices = trainer, trainer.devices
         self.rank, self.size = worker_rank(), max(1, len(worker_addresses()))
         self.shares: dict[int, float] = {}  # by device
+        self.plots: dict[int, dict] = {}  # by device: values to plot
 
     def make_strategy(self) -> tf.distribute.Strategy:
         """Return the strategy of an open scope, of all workers, or a new one.
@@ -1812,7 +1818,7 @@ class Ranks:
     def repeat(self, add: Callable, sums: list, number: int) -> list:
         """Return the sums after `add(sums, i)` for i = 1, 2, ..., number - 1."""
         if number == 1 or not tf.inside_function():
-            return OneRank.repeat(self, add, sums, number)
+            return add_in_turn(add, sums, number)
         device, own = replica_id(), dict(self.plots[replica_id()])
 
         def body(i, known, values):
@@ -1837,7 +1843,7 @@ class Ranks:
             RuntimeError
         ):  # a layer that waits for other devices can't do so in a loop
             self.plots[device] = own
-            return OneRank.repeat(self, add, sums, number)
+            return add_in_turn(add, sums, number)
         self.plots[device] = dict(zip(own, values))
         rest = iter(known)
         return [s if s is None else next(rest) for s in sums]
@@ -1852,7 +1858,7 @@ class Ranks:
 
     def run_step(self, step: Callable, batch: Any) -> None:
         """Call `step` on each device; plot the means over the whole minibatch."""
-        plots = self.plots = defaultdict(dict)  # by device
+        plots = self.plots = defaultdict[int, dict](dict)
         strategy, trainer = tf.distribute.get_strategy(), self.trainer
 
         def collect(key, value, train):
@@ -3643,4 +3649,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 5676702e8290d324.
+# Generated from a66c61e8b98055e2.

@@ -3726,4 +3726,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from d0236ecc2bb764de.
+# Generated from bf78f83290dc7852.

@@ -157,11 +157,10 @@ class Moved(d2l.Classifier):
 
 
 def values_on_devices(variable):
-    value = getattr(variable, "value", variable)
-    return [
-        v.numpy()
-        for v in tf.distribute.get_strategy().experimental_local_results(value)
-    ]
+    """Return the value that each device has."""
+    own = variable.value if isinstance(variable, tf.keras.Variable) else variable
+    results = tf.distribute.get_strategy().experimental_local_results(own)
+    return [result.numpy() for result in results]
 
 
 def test_devices_share_what_a_step_assigns(fw):
