@@ -3816,4 +3816,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 022c7437e210326b.
+# Generated from bdfeac1f5ab86208.

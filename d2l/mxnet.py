@@ -3343,4 +3343,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 75952d3bab5996cd.
+# Generated from ef22b3ff90fe6f97.

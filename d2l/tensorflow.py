@@ -3388,9 +3388,8 @@ def num_replicas() -> int:
 
 def statistics_of(model: Module) -> list:
     """Return the numbers that a step may assign: no weights of layers, and no seeds."""
-    own = [
-        v for layer in model._flatten_layers() for v in layer._non_trainable_variables
-    ]
+    layers = model._flatten_layers()
+    own = [v for layer in layers for v in layer._non_trainable_variables]
     plain = [v for v in model.get_scratch_params() if not v.trainable]
     found = {id(v): v for v in [*own, *plain] if v.name != "seed_generator_state"}
     types = {id(v): tf.as_dtype(v.dtype) for v in found.values()}
@@ -3407,14 +3406,15 @@ def share_statistics(model: Module, others: Sequence = ()) -> None:
     if num_replicas() == 1:
         return
     statistics = [*statistics_of(model), *others]
-    if not statistics:
-        return
-    values = [tf.convert_to_tensor(v) for v in statistics]
-    if replica_id() > 0:
-        values = [tf.zeros_like(value) for value in values]
-    sums = tf.distribute.get_replica_context().all_reduce("SUM", values)
-    for variable, value in zip(statistics, sums):
-        variable.assign(value)
+    for dtype in dict.fromkeys(tf.as_dtype(v.dtype) for v in statistics):
+        own = [v for v in statistics if tf.as_dtype(v.dtype) == dtype]
+        values = [tf.convert_to_tensor(v) for v in own]
+        if replica_id() > 0:
+            values = [tf.zeros_like(value) for value in values]
+        # TensorFlow adds whole numbers on the host, and refuses to do both at once.
+        sums = tf.distribute.get_replica_context().all_reduce("SUM", values)
+        for variable, value in zip(own, sums):
+            variable.assign(value)
 
 
 def board_state(board: ProgressBoard) -> tuple[dict, dict]:
@@ -3649,4 +3649,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from a66c61e8b98055e2.
+# Generated from d4ed3ccfa8edb850.
