@@ -3816,4 +3816,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 28f3d1e7aadab7fc.
+# Generated from d5ce34869b080281.

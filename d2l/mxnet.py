@@ -3343,4 +3343,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 6cb967b608f61b1d.
+# Generated from b36b08fb9c11dc85.

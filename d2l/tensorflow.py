@@ -411,19 +411,19 @@ class Module(tf.keras.Model, HyperParameters):
     def training_step(self, batch: Sequence) -> tf.Tensor:
         """Return the loss of a minibatch, and plot it."""
         check_batch(batch)
-        l = self.loss(self(*batch[:-1]), batch[-1])
+        l = whole_loss(self, self(*batch[:-1]), batch[-1])
         self.plot("loss", l, train=True)
         return l
 
     def validation_step(self, batch: Sequence) -> None:
         """Plot the loss of a minibatch."""
-        l = self.loss(self(*batch[:-1]), batch[-1])
+        l = whole_loss(self, self(*batch[:-1]), batch[-1])
         self.plot("loss", l, train=False)
 
     def plot(self, key: str, value: Any, train: bool) -> None:
         """Add `value`, a scalar, to the curve train_`key` or val_`key`."""
         label = f"train_{key}" if train else f"val_{key}"
-        add_point(self.trainer, label, tf.reduce_mean(value))
+        add_point(self.trainer, label, plotted(key, value))
 
     def set_device(self, device: Device) -> None:
         """Move the variables of the model to `device`, in place."""
@@ -600,18 +600,42 @@ class Trainer(HasSettings):
         return self.optim.scale_loss(1.0)
 
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+    def add_part(self, sums: list, part: Any, share: float) -> list:
+        """Return `sums` plus the gradients of a part with a share of the examples."""
+        part, share = self.ranks.own_share(part, share)
+        with tf.control_dependencies([s for s in sums if s is not None]):
+            with tf.GradientTape() as tape:
+                loss = self.model.training_step(part)
+                check_loss(loss)
+                loss = loss * (share * self.loss_scale())
+            params = self.model.trainable_variables
+            return add_gradients(sums, tape.gradient(loss, params))
+
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
+    def add_parts(self, batch: Any) -> list:
+        """Return the sums of the gradients of all parts of a minibatch."""
+        sums: list = []
+        if any(isinstance(item, tf.RaggedTensor) for item in tf.nest.flatten(batch)):
+            for part, share in split_batch(batch, self.accumulate):  # not by a loop
+                sums = self.add_part(sums, part, share)
+            return sums
+        for parts, number, share in equal_parts(batch, self.accumulate):
+
+            def add(
+                sums: list, i: Any, parts: Any = parts, share: float = share
+            ) -> list:
+                part = tf.nest.map_structure(lambda item: tf.gather(item, i), parts)
+                return self.add_part(sums, part, share)
+
+            sums = self.ranks.repeat(add, add(sums, 0), number)
+        return sums
+
+    # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
     def train_share(self, batch: Any) -> None:
         """Change the parameters once, after `accumulate` parts of a minibatch."""
-        sums: list = []
-        for part, share in split_batch(batch, self.accumulate):
-            part, share = self.ranks.own_share(part, share)
-            with tf.control_dependencies([s for s in sums if s is not None]):
-                with tf.GradientTape() as tape:
-                    loss = self.model.training_step(part)
-                    check_loss(loss)
-                    loss = loss * (share * self.loss_scale())
-                params = self.model.trainable_variables
-                sums = add_gradients(sums, tape.gradient(loss, params))
+        one = self.accumulate == 1
+        sums = self.add_part([], batch, 1.0) if one else self.add_parts(batch)
+        params = self.model.trainable_variables
         if not params:
             raise ValueError("this model has no variables to train")
         sums = self.ranks.sum_gradients(sums)
@@ -619,6 +643,9 @@ class Trainer(HasSettings):
             limit = self.gradient_clip_val * self.loss_scale()
             sums = self.clip_gradients(limit, sums)
         self.optim.apply_gradients(zip(sums, params))
+        share_statistics(
+            self.model, [v for v, gradient in zip(params, sums) if gradient is None]
+        )
 
     # Defined in chapter_gpus/compiling.md (sec_gpu_compiling)
     @contextmanager
@@ -1030,6 +1057,38 @@ Trainer.accumulate = Setting(
     "accumulate", 1, "The number of parts of each minibatch", "1, 2, ...", is_count
 )
 
+
+def equal_parts(batch: Any, number: int) -> list:
+    """Return the parts of equal size as one stack, and the smaller rest as another.
+
+    Each comes with its number of parts, and the share of the examples in each of them.
+    Raises TypeError or ValueError if the minibatch cannot be divided.
+    """
+    total = count_examples(tf.nest.flatten(batch))
+    size = -(-total // number)  # rounded up
+    equal = total // size
+
+    def stack(start: int, count: int, size: int) -> tuple:
+        parts = tf.nest.map_structure(
+            lambda item: tf.reshape(
+                item[start : start + count * size], (count, size, *item.shape[1:])
+            ),
+            batch,
+        )
+        return parts, count, size / total
+
+    rest = total - equal * size
+    stacks = [stack(0, equal, size)]
+    return [*stacks, stack(equal * size, 1, rest)] if rest else stacks
+
+
+def add_in_turn(add: Callable, sums: list, number: int) -> list:
+    """Return the sums after `add(sums, i)` for i = 1, 2, ..., number - 1."""
+    for i in range(1, number):
+        sums = add(sums, i)
+    return sums
+
+
 Trainer.precision = Setting(
     "precision",
     tf.float32,
@@ -1268,11 +1327,21 @@ def trace_events(function: Callable, path: str) -> list[tuple]:
 
 
 def step_flops(trainer: Trainer, batch: Any) -> float:
-    """Return the FLOPs of a step on each device, three times a forward pass."""
+    """Return the FLOPs of a step on each device, three times a forward pass.
+
+    Raises ValueError if the model cannot be traced, or has a loop in its graph.
+    """
     model, mode = trainer.model, trainer.model.training
     inputs = (batch,) if isinstance(batch, dict) else batch[:-1]
-    counted = list_operations(lambda *X: model(*X, training=False), *inputs)
-    model.training = mode
+    try:
+        counted = list_operations(lambda *X: model(*X, training=False), *inputs)
+    except (*UNTRACEABLE, AssertionError, tf.errors.OpError) as error:
+        raise ValueError(
+            f"the FLOPs of {type(model).__name__} cannot be counted; "
+            f"{first_reason(error)}"
+        ) from error
+    finally:
+        model.training = mode
     return 3 * sum(op.flops for op in counted) / num_replicas()
 
 
@@ -1644,6 +1713,10 @@ class OneRank:
         """Return a minibatch and its weight."""
         return batch, share
 
+    def repeat(self, add: Callable, sums: list, number: int) -> list:
+        """Return the sums after `add(sums, i)` for i = 1, 2, ..., number - 1."""
+        return add_in_turn(add, sums, number)
+
     def sum_gradients(self, grads: list) -> list:
         """Return the sums of the gradients of all devices."""
         return grads
@@ -1666,6 +1739,7 @@ class Ranks:
         self.trainer, self.devices = trainer, trainer.devices
         self.rank, self.size = worker_rank(), max(1, len(worker_addresses()))
         self.shares: dict[int, float] = {}  # by device
+        self.plots: dict[int, dict] = {}  # by device: values to plot
 
     def make_strategy(self) -> tf.distribute.Strategy:
         """Return the strategy of an open scope, of all workers, or a new one.
@@ -1741,6 +1815,39 @@ class Ranks:
         self.shares[i] = share
         return batch, share
 
+    def repeat(self, add: Callable, sums: list, number: int) -> list:
+        """Return the sums after `add(sums, i)` for i = 1, 2, ..., number - 1."""
+        if number == 1 or not tf.inside_function():
+            return add_in_turn(add, sums, number)
+        device, own = replica_id(), dict(self.plots[replica_id()])
+
+        def body(i, known, values):
+            self.plots[device] = dict(zip(own, values))
+            rest = iter(known)
+            added = add([s if s is None else next(rest) for s in sums], i)
+            return (
+                i + 1,
+                [s for s in added if s is not None],
+                [*self.plots[device].values()],
+            )
+
+        known = [s for s in sums if s is not None]
+        try:
+            _, known, values = tf.while_loop(
+                lambda i, *_: i < number,
+                body,
+                (1, known, [*own.values()]),
+                parallel_iterations=1,
+            )  # since another part would take memory, too
+        except (
+            RuntimeError
+        ):  # a layer that waits for other devices can't do so in a loop
+            self.plots[device] = own
+            return add_in_turn(add, sums, number)
+        self.plots[device] = dict(zip(own, values))
+        rest = iter(known)
+        return [s if s is None else next(rest) for s in sums]
+
     def sum_gradients(self, grads: list) -> list:
         """Return the sums of the gradients of all devices."""
         if num_replicas() == 1:
@@ -1751,12 +1858,12 @@ class Ranks:
 
     def run_step(self, step: Callable, batch: Any) -> None:
         """Call `step` on each device; plot the means over the whole minibatch."""
-        plots: dict = defaultdict(dict)  # by device
+        plots = self.plots = defaultdict[int, dict](dict)
         strategy, trainer = tf.distribute.get_strategy(), self.trainer
 
         def collect(key, value, train):
             own, share = plots[replica_id()], self.shares[replica_id()]
-            value = share * tf.cast(tf.reduce_mean(value), tf.float32)
+            value = share * tf.cast(plotted(key, value), tf.float32)
             own[key, train] = value + own.get((key, train), 0.0)
 
         def run(batch):
@@ -1894,14 +2001,15 @@ class Checkpoints:
         prepare_to_load(trainer)
         check_run(progress, trainer, path, type(trainer.optim).__name__)
         variables = checkpoint_variables(trainer)
+        saved = {unnumbered(name): name for name in progress["shapes"]}
         check_shapes(
-            progress["shapes"],
+            {new: progress["shapes"][name] for new, name in saved.items()},
             {name: tuple(v.shape) for name, v in variables.items()},
             path,
         )
-        tf.train.Checkpoint(variables=variables).read(
-            str(path / "state")
-        ).expect_partial()
+        tf.train.Checkpoint(
+            variables={saved[name]: v for name, v in variables.items()}
+        ).read(str(path / "state")).expect_partial()
         self.restore_progress(progress)
         restart_loader(self, progress)
         trainer.ranks.separate_seeds()
@@ -2370,6 +2478,50 @@ def copied_ahead(trainer: Trainer, loader: Any) -> Any:
     )
 
 
+LAYER_LOSSES = tf.keras.layers.Layer.losses
+
+
+def whole_loss(model: Any, y_hat: Any, y: Any) -> tf.Tensor:
+    """Return the loss of a model, and the losses of its layers added to it."""
+    layer, read = tf.keras.layers.Layer, []
+
+    def watched(self):
+        read.append(self)
+        return LAYER_LOSSES.fget(self)
+
+    layer.losses = property(watched)
+    try:
+        l = model.loss(y_hat, y)
+    finally:
+        layer.losses = LAYER_LOSSES
+    if read:  # then `loss` adds them itself
+        return l
+    return sum((tf.cast(own, l.dtype) for own in model.losses), l)
+
+
+def plotted(key: str, value: Any) -> tf.Tensor:
+    """Return a value to plot as a tensor of shape ().
+
+    Raises ValueError unless it is a scalar.
+    """
+    value = tf.convert_to_tensor(value)
+    if value.shape.num_elements() not in (1, None):  # None is not known yet
+        raise ValueError(
+            f"the plotted {key} must be a scalar, not of shape "
+            f"{tuple(value.shape)}; take its mean"
+        )
+    return tf.reshape(value, ())
+
+
+def first_reason(error: BaseException) -> str:
+    """Return the first line of an error of Keras that states a cause."""
+    lines = re.sub(r"\x1b\[\d*m", "", str(error)).split("\n")
+    reasons = [
+        line for line in lines if line and not line.startswith("Exception encountered")
+    ]
+    return [*reasons, repr(error)][0]
+
+
 UNTRACEABLE = (TypeError, ValueError, LookupError, AttributeError, NotImplementedError)
 
 
@@ -2398,7 +2550,7 @@ class Compiled:
         try:
             result, collected = self.compiled(*args)
         except UNTRACEABLE as error:
-            cause = f"{own_line(error) or 'an error'}: {error}".split("\n")[0]
+            cause = f"{own_line(error) or 'an error'}: {first_reason(error)}"
         else:
             for label, value in collected.items():
                 add_point(self.model.trainer, label, value)
@@ -2869,15 +3021,8 @@ def predict_memory(
         tf.errors.OpError,
     ) as error:
         place = f"{own_line(error) or ''}: ".removeprefix(": ")
-        lines = re.sub(r"\x1b\[\d*m", "", str(error)).split("\n")
-        reasons = [
-            line
-            for line in lines
-            if line and not line.startswith("Exception encountered")
-        ]
         raise RuntimeError(
-            f"{type(model).__name__} cannot be traced; "
-            f"{place}{[*reasons, repr(error)][0]}"
+            f"{type(model).__name__} cannot be traced; {place}{first_reason(error)}"
         ) from error
     weights, size = nbytes(model.variables), nbytes(tf.nest.flatten(batch))
     state = nbytes(getattr(step.optimizer, "variables", []))
@@ -3015,7 +3160,7 @@ class Classifier(Module):
     def validation_step(self, batch: Sequence) -> None:
         """Plot the loss and the accuracy of a minibatch."""
         Y_hat = self(*batch[:-1])
-        self.plot("loss", self.loss(Y_hat, batch[-1]), train=False)
+        self.plot("loss", whole_loss(self, Y_hat, batch[-1]), train=False)
         self.plot("acc", self.accuracy(Y_hat, batch[-1]), train=False)
 
     def accuracy(
@@ -3241,21 +3386,35 @@ def num_replicas() -> int:
     return tf.distribute.get_strategy().num_replicas_in_sync
 
 
-def share_statistics(model: Module) -> None:
-    """Give this device the running statistics that a model has on the first device."""
-    statistics = [
-        v
-        for v in model.variables
-        if not v.trainable and tf.as_dtype(v.dtype).is_floating
+def statistics_of(model: Module) -> list:
+    """Return the numbers that a step may assign: no weights of layers, and no seeds."""
+    layers = model._flatten_layers()
+    own = [v for layer in layers for v in layer._non_trainable_variables]
+    plain = [v for v in model.get_scratch_params() if not v.trainable]
+    found = {id(v): v for v in [*own, *plain] if v.name != "seed_generator_state"}
+    types = {id(v): tf.as_dtype(v.dtype) for v in found.values()}
+    return [
+        v for v in found.values() if types[id(v)].is_floating or types[id(v)].is_integer
     ]
-    if num_replicas() == 1 or not statistics:
+
+
+def share_statistics(model: Module, others: Sequence = ()) -> None:
+    """Give this device the running statistics that a model has on the first device.
+
+    `others` are variables to share as well.
+    """
+    if num_replicas() == 1:
         return
-    values = [tf.convert_to_tensor(v) for v in statistics]
-    if replica_id() > 0:
-        values = [tf.zeros_like(value) for value in values]
-    sums = tf.distribute.get_replica_context().all_reduce("SUM", values)
-    for variable, value in zip(statistics, sums):
-        variable.assign(value)
+    statistics = [*statistics_of(model), *others]
+    for dtype in dict.fromkeys(tf.as_dtype(v.dtype) for v in statistics):
+        own = [v for v in statistics if tf.as_dtype(v.dtype) == dtype]
+        values = [tf.convert_to_tensor(v) for v in own]
+        if replica_id() > 0:
+            values = [tf.zeros_like(value) for value in values]
+        # TensorFlow adds whole numbers on the host, and refuses to do both at once.
+        sums = tf.distribute.get_replica_context().all_reduce("SUM", values)
+        for variable, value in zip(own, sums):
+            variable.assign(value)
 
 
 def board_state(board: ProgressBoard) -> tuple[dict, dict]:
@@ -3293,7 +3452,7 @@ def checkpoint_variables(trainer: Trainer) -> dict[str, Any]:
     else:  # written from scratch
         state = scratch_variables(vars(trainer.optim))
     named = {
-        f"model.{i}.{v.name.split(':')[0]}": v
+        unnumbered(f"model.{i}.{v.name.split(':')[0]}"): v
         for i, v in enumerate(trainer.model.variables)
     }
     named |= {f"optim.{i}": v for i, v in enumerate(state)}
@@ -3301,6 +3460,11 @@ def checkpoint_variables(trainer: Trainer) -> dict[str, Any]:
         name: v.value if isinstance(v, tf.keras.Variable) else v
         for name, v in named.items()
     }
+
+
+def unnumbered(name: str) -> str:
+    """Return the name of a variable without the numbers that Keras adds."""
+    return re.sub(r"_\d+", "", name)
 
 
 def scratch_variables(attributes: dict) -> list[tf.Variable]:
@@ -3485,4 +3649,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 3a0cda1802781e48.
+# Generated from f33469361d3beb99.

@@ -49,3 +49,31 @@ def test_without_a_seed(fw, tmp_path):
     resumed = fit(fw, tmp_path, Net, unseeded)
     assert resumed.train_batch_idx == 10
     assert {path.name[:5] for path in tmp_path.iterdir()} == {"step-", "lock"}
+
+
+class Unnamed(d2l.Classifier):
+    """Has a variable without a name, which Keras numbers through the process."""
+
+    def __init__(self):
+        super().__init__()
+        self.lr, self.net = 0.1, tf.keras.layers.Dense(10)
+        self.scale = self.add_weight(shape=(64,), trainable=False)
+        self.board.display = False
+
+    def forward(self, X):
+        self.scale.assign(0.9 * self.scale + 0.1 * tf.reduce_mean(X, 0))
+        return self.net(X - self.scale)
+
+
+@pytest.mark.parametrize("numbered", [False, True])
+def test_a_second_model_of_the_same_process_resumes(
+    fw, tmp_path, monkeypatch, numbered
+):
+    """Checkpoints whose names have the numbers of Keras, as up to 2026, too."""
+    with monkeypatch.context() as patch:
+        if numbered:
+            patch.setattr(d2l, "unnumbered", lambda name: name)
+        fit(fw, tmp_path, Unnamed, dataset, cut_at=3, save_every=2)
+    resumed = fit(fw, tmp_path, Unnamed, dataset)
+    assert_equal(fw, resumed, fit(fw, None, Unnamed, dataset))
+    assert resumed.checkpoints.stopped is False

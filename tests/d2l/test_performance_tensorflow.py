@@ -247,3 +247,38 @@ def test_a_failed_fit_leaves_the_model_as_it_was(fw):
     with pytest.raises(RuntimeError, match="on purpose"):
         trainer.fit(model, d2l.Digits())
     assert "call" not in vars(model)
+
+
+class Looping(d2l.Classifier):
+    """A recurrent network, whose graph has a loop."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = tf.keras.Sequential([layers.SimpleRNN(4), layers.Dense(10)])
+
+
+class Choosing(d2l.Classifier):
+    def forward(self, X):
+        return X if tf.reduce_sum(X) > 0 else -X
+
+
+class Headless(d2l.Classifier):
+    """Its training step does not call the model."""
+
+
+@pytest.mark.parametrize(
+    "model, reason",
+    [
+        (Looping, "unroll"),
+        (Choosing, "Using a symbolic .* as a Python `bool`"),
+        (Headless, "define net, or a forward method of your own"),
+    ],
+)
+def test_flops_that_cannot_be_counted_are_one_sentence(fw, model, reason):
+    trainer = d2l.Trainer(1)
+    trainer.model = model()
+    batch = tf.ones((2, 3, 4)), tf.zeros(2, tf.int32)
+    words = f"^the FLOPs of {model.__name__} cannot be counted; .*{reason}"
+    with pytest.raises(ValueError, match=words) as failed:
+        d2l.step_flops(trainer, batch)
+    assert "\n" not in str(failed.value) and trainer.model.training is None

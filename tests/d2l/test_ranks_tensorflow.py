@@ -133,3 +133,68 @@ def test_gpus_add_up_with_the_strategys_own_collectives(monkeypatch):
     assert d2l.mirrored_strategy(gpus).devices == ["/GPU:0", "/GPU:1"]
     assert d2l.mirrored_strategy(gpus).operations is None
     assert d2l.mirrored_strategy([*gpus, "/CPU:0"]).operations is not None
+
+
+class Moved(d2l.Classifier):
+    """Its step assigns variables with and without numbers after the point."""
+
+    def __init__(self):
+        super().__init__()
+        self.lr, self.net = 0.1, layers.Dense(10)
+        self.frozen = layers.Dense(64)
+        self.frozen.trainable = False
+        self.seen = self.add_weight(shape=(), dtype="int32", trainable=False)
+        self.drop = layers.Dropout(0.5)
+        self.plain = {"mean": tf.Variable(tf.zeros(64), trainable=False)}
+        self.ungraded = tf.Variable(tf.zeros(64))
+
+    def forward(self, X):
+        self.seen.assign(self.seen + tf.shape(X)[0])
+        for mean in self.plain["mean"], self.ungraded:
+            mean.assign(0.9 * mean + 0.1 * tf.reduce_mean(X, 0))
+        shifted = X - self.plain["mean"] - tf.stop_gradient(self.ungraded)
+        return self.net(self.drop(self.frozen(shifted)))
+
+
+def values_on_devices(variable):
+    """Return the value that each device has."""
+    own = variable.value if isinstance(variable, tf.keras.Variable) else variable
+    results = tf.distribute.get_strategy().experimental_local_results(own)
+    return [result.numpy() for result in results]
+
+
+def test_devices_share_what_a_step_assigns(fw):
+    """Else each would train with a value of its own, and a checkpoint has only one."""
+    model, found = Moved(), []
+
+    class Look(d2l.Callback):
+        def after_step(self, trainer):
+            kept = model.seen, model.plain["mean"], model.ungraded
+            found.extend(values_on_devices(variable) for variable in kept)
+
+    trainer = d2l.Trainer(1, devices=d2l.try_devices(2), callbacks=[Look()])
+    trainer.fit(model, parts(fw, 11, 11))
+    assert len(found) == 6
+    for first, second in found:
+        np.testing.assert_array_equal(first, second)
+    assert found[0][0] == 6  # examples of the first device
+
+
+def test_devices_do_not_share_frozen_weights_and_seeds(fw):
+    model = Moved()
+    model(tf.ones((1, 64)), training=True)
+    shared = d2l.statistics_of(model)
+    assert len(shared) == 2
+    assert {id(v) for v in shared} == {id(model.seen), id(model.plain["mean"])}
+
+
+def test_parts_of_a_layer_that_waits_for_other_devices(fw):
+    """A loop of the graph cannot wait for them, so the parts are copies there."""
+
+    class Synchronized(d2l.MLP):
+        def __init__(self):
+            super().__init__(10, 8, 0.1)
+            self.net.add(layers.BatchNormalization(synchronized=True))
+
+    one, two = (run_on(fw, n, Synchronized, 12, 12, accumulate=3) for n in (1, 2))
+    assert_equal(fw, two, one, 1e-5)

@@ -347,3 +347,126 @@ def test_a_batch_of_sequences_is_decoded_by_products_of_matrices():
     assert len(products) == 5
     assert logits.get_attr("transpose_b")
     assert logits.inputs[0].shape == (10, 16)
+
+
+class Penalized(d2l.Classifier):
+    """Penalties of weights, of activities, and of a layer that adds its own."""
+
+    def __init__(self, counted=False):
+        super().__init__()
+        self.lr, self.counted = 0.1, counted
+        l2 = tf.keras.regularizers.L2(0.5)
+        self.net = tf.keras.layers.Dense(
+            10, kernel_regularizer=l2, activity_regularizer=l2
+        )
+        self.board.display = False
+
+    def loss(self, Y_hat, Y, averaged=True):
+        loss = super().loss(Y_hat, Y, averaged)
+        return loss + sum(self.net.losses) if self.counted else loss
+
+
+def whole(model, X, y):
+    return float(d2l.whole_loss(model, model(X), y))
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_losses_of_layers_count_once(fw, counted):
+    """Also if the method `loss` adds them itself."""
+    model, X, y = Penalized(counted), tf.ones((2, 64)), tf.constant([1, 2])
+    plain = float(d2l.Classifier.loss(model, model(X), y))
+    activities = tf.reduce_sum(model(X) ** 2) / 2  # a mean over the examples
+    penalties = 0.5 * (activities + tf.reduce_sum(model.net.kernel**2))
+    assert whole(model, X, y) == pytest.approx(plain + float(penalties), rel=1e-5)
+    assert tf.keras.layers.Layer.losses is d2l.LAYER_LOSSES
+
+
+def test_the_curves_contain_the_losses_of_layers(fw):
+    model = Penalized()
+    batch = tf.ones((4, 64)), tf.zeros(4, tf.int32)
+    model.configure_optimizers = lambda: tf.keras.optimizers.SGD(0.0)
+    d2l.Trainer(1, accumulate=3).fit(model, ([batch], [batch]))
+    expected = pytest.approx(whole(model, *batch), rel=1e-5)
+    curves = model.board.data
+    assert [curves[f"{kind}_loss"][-1].y for kind in ("train", "val")] == [expected] * 2
+
+
+def test_an_error_in_the_loss_leaves_keras_as_it_was():
+    class Wrong(Penalized):
+        def loss(self, Y_hat, Y):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        whole(Wrong(), tf.ones((2, 64)), tf.constant([1, 2]))
+    assert tf.keras.layers.Layer.losses is d2l.LAYER_LOSSES
+
+
+def calls_to_trace(fw, accumulate, num_devices=1):
+    """Return how often a step of 100 examples is traced, and the trained model."""
+    calls: list = []
+
+    class Counted(d2l.MLP):
+        def training_step(self, batch):
+            calls.append(1)
+            return super().training_step(batch)
+
+    fw.seed(1)
+    model = Counted(10, 8, 0.1)
+    model.board.display = False
+    batch = d2l.Digits().X[:100], d2l.Digits().y[:100]
+    devices = d2l.try_devices(num_devices)
+    trainer = d2l.Trainer(1, accumulate=accumulate, devices=devices)
+    trainer.fit(model, ([batch], None))
+    assert trainer.train.compiled
+    return len(calls), model
+
+
+@pytest.mark.parametrize("num_devices", [1, 2])
+def test_many_parts_are_one_loop(fw, num_devices):
+    """The graph has no copy of the model for each part."""
+    few, _ = calls_to_trace(fw, 4, num_devices)
+    many, model = calls_to_trace(fw, 50, num_devices)
+    assert few == many
+    _, one = calls_to_trace(fw, 1)
+    for a, b in zip(model.get_weights(), one.get_weights(), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    losses = [m.board.data["train_loss"][-1].y for m in (model, one)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+
+
+def test_parts_of_ragged_arrays_train(fw):
+    class Ragged(d2l.MLP):
+        def training_step(self, batch):
+            X, y = batch
+            return super().training_step((X.to_tensor(shape=(None, 64)), y))
+
+    X = tf.RaggedTensor.from_tensor(d2l.Digits().X[:6])
+    model = Ragged(10, 8, 0.1)
+    d2l.Trainer(1, accumulate=2).fit(model, ([(X, d2l.Digits().y[:6])], None))
+    assert "train_loss" in model.board.data
+
+
+def test_a_warning_of_an_uncompiled_step_names_the_cause():
+    with pytest.warns(UserWarning, match="runs uncompiled") as found:
+        d2l.Trainer(1).fit(Deciding(), d2l.Digits(batch_size=500))
+    text = str(found[0].message)
+    assert "`if tf.reduce_mean(X) > -1000:`: Using a symbolic" in text
+    assert "bool" in text and "Exception encountered" not in text and "\x1b" not in text
+
+
+@pytest.mark.filterwarnings("ignore:.*runs uncompiled")
+@pytest.mark.parametrize("accumulate", [1, 2])
+@pytest.mark.parametrize("train", [True, False])
+def test_a_vector_is_not_plotted(train, accumulate):
+    class Plotting(d2l.MLP):
+        def training_step(self, batch):
+            self.plot("both", tf.ones(2), True) if train else None
+            return super().training_step(batch)
+
+        def validation_step(self, batch):
+            self.plot("both", tf.ones(2), False)
+
+    words = r"^the plotted both must be a scalar, not of shape \(2,\); take its mean\n"
+    with pytest.raises(ValueError, match=words):
+        trainer = d2l.Trainer(1, accumulate=accumulate)
+        trainer.fit(Plotting(10, 8, 0.1), d2l.Digits(batch_size=500))
