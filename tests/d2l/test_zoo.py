@@ -55,17 +55,21 @@ def differences(one, other, close=0.0):
         {"clip": 0.1},
         {"parts": 3, "clip": 0.1},
         {"precision": "bfloat16"},
+        {"precision": "float16"},
     ],
     ids=lambda settings: "-".join(settings) or "plain",
 )
 def test_the_trainer_does_what_a_bare_loop_does(fw, entry, settings):
     if "clip" in settings and not entry.clip:
         return
+    precision = settings.get("precision", "float32")
+    if precision not in fw.zoo.CLOSE or (precision == "float16" and not entry.half):
+        return
     expected = bare(fw, entry, **settings)
     options = dict(settings)
     if "parts" in options:
         options["accumulate"] = options.pop("parts")
-    close = fw.zoo.CLOSE[settings.get("precision", "float32")]
+    close = fw.zoo.CLOSE[precision]
     assert differences(train(fw, entry, **options), expected, close) == {}
     assert all(np.isfinite(value).all() for value in expected.values())
 
