@@ -59,11 +59,12 @@ def check_against_a_bare_loop(fw, entry, parts=1, clip=0.0, precision="float32")
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"parts": 3}, {"precision": "bfloat16"}],
-    ids=lambda settings: "-".join(settings) or "plain",
+    [{}, {"parts": 3}, {"precision": "bfloat16"}, {"precision": "float16"}],
+    ids=lambda settings: settings.get("precision", "-".join(settings)) or "plain",
 )
 def test_the_trainer_does_what_a_bare_loop_does(fw, entry, settings):
-    if settings.get("precision", "float32") in ("float32", *fw.short_types):
+    precision = settings.get("precision", "float32")
+    if precision in fw.zoo.CLOSE and (entry.half or precision != "float16"):
         check_against_a_bare_loop(fw, entry, **settings)
 
 

@@ -23,6 +23,7 @@ class Entry:
     batches: Callable[[], list]
     devices: str = SAME  # the state after training on two of them
     clip: bool = True  # whether the framework can clip the gradients
+    half: bool = True  # whether the trainer can train it in float16
     restored: bool = (
         True  # whether a checkpoint, and the caller of ranks, get all of it
     )
