@@ -3816,4 +3816,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from d5ce34869b080281.
+# Generated from da6fb7c580c7fd26.

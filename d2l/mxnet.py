@@ -3343,4 +3343,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from b36b08fb9c11dc85.
+# Generated from 02d291f699ea599c.

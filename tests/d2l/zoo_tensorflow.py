@@ -129,7 +129,7 @@ def bare_loop(
 def state(model: Any) -> dict[str, np.ndarray]:
     """Return the variables and the counters of a model by name, wherever they are."""
     found: dict[str, np.ndarray] = {}
-    seen: set = set()
+    seen: dict[int, Any] = {}  # keeps what has been seen, so that no other gets its id
     owners = layers.Layer, keras.random.SeedGenerator, tf.random.Generator
 
     def visit(name: str, value: Any) -> None:
@@ -139,7 +139,7 @@ def state(model: Any) -> dict[str, np.ndarray]:
             return
         if id(value) in seen:
             return
-        seen.add(id(value))
+        seen[id(value)] = value
         if isinstance(value, (tf.Variable, keras.Variable)):
             found[name] = value.numpy()
         elif isinstance(value, (list, tuple)):
@@ -270,7 +270,7 @@ class Unnamed(layers.Layer):
     def call(self, X: tf.Tensor, training: bool | None = None) -> tf.Tensor:
         if training:
             new = tf.reduce_mean(tf.abs(tf.cast(X, tf.float32)), 0)
-            self.scale.assign(0.9 * self.scale + 0.1 * new)
+            self.scale.assign(0.9 * tf.cast(self.scale, tf.float32) + 0.1 * new)
         return X / tf.cast(self.scale, X.dtype)
 
 
@@ -556,7 +556,7 @@ class Queue(Model):
         logits = tf.concat(
             [tf.reduce_sum(A * B, 1)[:, None], A @ tf.transpose(keys)], 1
         )
-        n = len(B)
+        n = B.shape[0]
         rows = (tf.convert_to_tensor(self.place) + tf.range(n)) % 30
         self.keys.assign(tf.tensor_scatter_nd_update(keys, rows[:, None], B))
         self.place.assign(self.place + n)
@@ -649,7 +649,7 @@ class Contrastive(Model):
             tf.math.l2_normalize(tf.cast(self.net(view), tf.float32), 1)
             for view in (batch[0], batch[0] + 0.1)
         )
-        return cross_entropy(5 * A @ tf.transpose(B), tf.range(len(A)))
+        return cross_entropy(5 * A @ tf.transpose(B), tf.range(A.shape[0]))
 
 
 ZOO = [
