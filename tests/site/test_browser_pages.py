@@ -295,6 +295,22 @@ def test_the_pdf_of_a_page_is_its_text(
         assert navigation not in text
 
 
+def test_pictures_and_plots_grow_with_the_font_of_the_browser(open_http_page: Visitor):
+    page = open_http_page("chapter_gpus/inference.html?predict=off")
+    widths = """(font) => {
+      document.documentElement.style.fontSize = `${font}px`;
+      return [...document.querySelectorAll("figure:not(.live) > img, .plot")]
+        .filter((each) => each.checkVisibility())
+        .map((each) => [each.localName, each.getBoundingClientRect().width]);
+    }"""
+    usual, large = page.evaluate(widths, 16), page.evaluate(widths, 32)
+    assert {name for name, _ in usual} == {"img", "svg"}
+    room = page.locator("article").bounding_box()
+    assert room
+    for (_, width), (_, grown) in zip(usual, large, strict=True):
+        assert grown == pytest.approx(min(2 * width, room["width"]), abs=1)
+
+
 def test_figures_of_cells_are_printed_with_their_captions(open_http_page: Visitor):
     page = open_http_page("chapter_gpus/memory.html")
     figure = page.locator("[data-choices=pytorch] > figure.output[data-explorable]")
