@@ -33,6 +33,7 @@ from book.facts.predictions import (
     numbers_in_text,
     ordered_choices,
     parts,
+    question_in_text,
     result,
     right_choices,
 )
@@ -55,6 +56,7 @@ OF_CELLS = ("question", "choices", "fields", "answer", "right", "arithmetic", "c
 MEASURED_WITHIN = 0.25
 ROUNDED = 0.02
 MOST_SHOWN = 8
+MARKUP = re.compile(r"[`$*\[\]]|:\w+:")  # which the form of a question does not show
 # The name of a GPU in the description of hardware, such as 4090 in "2 x RTX 4090".
 GPU = re.compile(r"\b\w*\d{3}\w*\b")
 
@@ -98,6 +100,9 @@ def mistakes_in_predictions(book: Book, section: Section) -> Iterator[tuple[int,
         for tab in book.tabs
     )
     yield from dict.fromkeys(chain.from_iterable(found))
+    for block, span in marked(section.blocks, "ask"):
+        for problem in _mistakes_in_question(block, span):
+            yield block.line_at(span.start), problem
     yield from _different_forms([cell for cell in section.cells if cell.predicts])
 
 
@@ -158,6 +163,15 @@ def _mistakes_in_cell(cell: Cell) -> Iterator[str]:
         places = parts(cell, name) if name in cell.attributes else ["?"] * len(fields)
         yield from _wrong_number(name, places, "fields", fields)
         yield from _without_number(places)
+
+
+def _mistakes_in_question(block: Block, span: Span) -> Iterator[str]:
+    if not question_in_text(block):
+        yield "a text marked .ask is not alone; make it a paragraph of its own"
+    if not span.text.endswith("?") or MARKUP.search(span.text):
+        yield f"'{span.text}' is no question in plain words; write one that ends with ?"
+    if "cited" not in span.attributes:
+        yield "no number to predict; write {.ask cited=NAME}"
 
 
 def _mistakes_in_choices(cell: Cell) -> Iterator[str]:
@@ -232,6 +246,9 @@ def _wrong_in_section(section: Section, rows: Rows) -> Iterator[tuple[int, str]]
         name = cell.attributes.get("cited", "")
         if name and name not in rows:
             yield cell.line, _unknown(name)
+    for block, span in marked(section.blocks, "ask"):
+        if span.attributes.get("cited") not in rows:
+            yield block.line_at(span.start), _unknown(span.attributes.get("cited", ""))
     cited, audited = (marked(section.blocks, m) for m in ("cited", "audited"))
     found = [(*each, _problem_with_citation(*each, rows)) for each in cited]
     found += [(*each, _problem_with_record(each[1])) for each in audited]

@@ -15,6 +15,9 @@ Right is the choice whose part of `answer` is in the output, or which is there i
 there is no `answer`. `right="smallest"` or `right="largest"` compares the numbers of
 the parts. With `right="ascending"` or `right="descending"`, readers put all choices in
 the order of these numbers.
+
+A paragraph `[How many ms does a copy take?]{.ask cited=NAME}` asks for a published
+number, for which the paragraph right below waits.
 """
 
 from __future__ import annotations
@@ -97,6 +100,18 @@ def numbers_in_text(blocks: list[Block], cell: Cell) -> list[Span]:
 def has_arithmetic(block: Block) -> bool:
     """Return True if a block has a number marked `.arithmetic`."""
     return any(True for _ in marked([block], "arithmetic"))
+
+
+def question_in_text(block: Block) -> Span | None:
+    """Return the question marked `.ask` of which a paragraph consists, if any."""
+    found = [span for _, span in marked([block], "ask")]
+    is_whole = found and (found[0].start, found[0].end) == (0, len(block.text.rstrip()))
+    return found[0] if is_whole and is_paragraph(block) else None
+
+
+def asks(block: Block) -> bool:
+    """Return True for a cell or a paragraph that asks readers for a prediction."""
+    return block.predicts if isinstance(block, Cell) else bool(question_in_text(block))
 
 
 def is_paragraph(block: Block) -> bool:

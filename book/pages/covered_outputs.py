@@ -16,7 +16,7 @@ FORM = """\
 <form class="guess">
 {asked}
 <button type="submit">Check</button>
-<button type="button" class="reveal">Show the output</button>
+<button type="button" class="reveal">Show the {answer}</button>
 <p class="reading" role="status"></p>
 <p class="behind">The explanation follows your prediction.</p>
 </form>
@@ -46,7 +46,9 @@ ENTRY = "<div><dt>{}</dt><dd>{}</dd></div>\n"
 def covered(outputs: str, prediction: Prediction) -> str:
     """Return outputs below the form and the rows of answers to compare."""
     question, asked = html.escape(prediction.question), fields(prediction)
-    of_page = {"rows": rows(prediction, "You"), "outputs": outputs}
+    # A published number is in the text below.
+    answer = "output" if any(field.answers for field in prediction.fields) else "answer"
+    of_page = {"rows": rows(prediction, "You"), "outputs": outputs, "answer": answer}
     return FORM.format(question=question, asked=asked, **of_page)
 
 

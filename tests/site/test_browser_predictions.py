@@ -197,6 +197,47 @@ def test_a_published_number_is_compared_if_the_cell_prints_no_other(
     )
 
 
+ASKED = "How many µs does it take to create a matrix of one value"
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_the_first_lesson_asks_for_a_number_on_its_first_two_screens(
+    open_http_page: Visitor, tab: str
+):
+    screen = {"width": 1300, "height": 900}
+    path = f"chapter_gpus/first-hour.html?tab={tab}"
+    page = open_http_page(path, viewport=screen)
+    wait_until(page, "document.querySelector('figure.live')")
+    box = field(page.locator(".prediction:visible").first).bounding_box()
+    assert box and box["y"] + box["height"] < 2 * screen["height"]
+
+
+def test_a_text_asks_for_a_published_number(open_http_page: Visitor):
+    page = open_http_page("chapter_gpus/first-hour.html")
+    asked = page.locator(f'.prediction[data-question^="{ASKED}"]')
+    told = paragraph(page, "nearly all of that was station")
+    expect(told).to_be_hidden()
+    expect(asked.get_by_role("button", name="Show the answer")).to_be_visible()
+    compare(asked, "5")
+    expect(asked.locator(".answers > dl")).to_have_text(
+        re.compile(r"You\s*5 µs, too small by a factor of 13.*cited\s*66\.5 µs", re.S)
+    )
+    expect(told).to_be_visible()
+    expect(page.locator(".tally").first).to_contain_text("off by a factor of 13")
+
+
+def test_a_question_of_the_text_is_text_on_paper_and_without_covers(
+    open_http_page: Visitor,
+):
+    page = open_http_page("chapter_gpus/first-hour.html")
+    question = paragraph(page, ASKED).and_(page.locator(".question"))
+    expect(question).to_be_hidden()
+    page.emulate_media(media="print")
+    expect(question).to_be_visible()
+    page = open_http_page("chapter_gpus/first-hour.html?predict=off")
+    expect(page.locator("p.question")).to_be_visible()
+
+
 def test_what_is_no_prediction_is_refused_with_a_reason(open_http_page: Visitor):
     page = open_http_page(SECTION)
     enter(page, "twenty")
