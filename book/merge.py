@@ -274,7 +274,7 @@ def _prediction(
 
 
 def _prediction_in_text(block: Block, measurements: Rows) -> Prediction | None:
-    """Return the prediction of a published number for which a paragraph asks, if any."""
+    """Return the prediction for which a paragraph asks; None if it asks for none."""
     span = predictions.question_in_text(block)
     cited = measurements.get(span.attributes.get("cited", "")) if span else None
     if not (span and cited):

@@ -415,7 +415,7 @@
     // The covered part of a prediction, if the cell's output is one.
     get covered() {
       const next = this.row.nextElementSibling;
-      return next?.matches(".prediction") ? next.querySelector(".covered") : null;
+      return next?.matches(".prediction:not(:has(> .covered > .question))") ? next.querySelector(".covered") : null;
     }
 
     // Returns the recorded outputs of the cell, or their switch.
