@@ -80,11 +80,13 @@ class Prediction:
     """A question about the outputs of a cell or a published number, asked before.
 
     `question` asks for it. `cited` is a published measurement, empty if there is none.
+    If there are `axes`, readers draw a line through the fields.
     """
 
     question: str
     fields: tuple[Asked, ...]
     cited: Facts = field(default_factory=dict)
+    axes: predictions.Axes | None = None
 
 
 @dataclass(frozen=True)
@@ -270,7 +272,9 @@ def _prediction(
     ]
     if predictions.asks_for_order(cell):
         fields = [replace(field, is_order=True) for field in fields]
-    return Prediction(question, tuple(fields), cited) if fields[0].answers else None
+    if not fields[0].answers:
+        return None
+    return Prediction(question, tuple(fields), cited, predictions.axes(cell))
 
 
 def _prediction_in_text(block: Block, measurements: Rows) -> Prediction | None:

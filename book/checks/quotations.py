@@ -29,6 +29,7 @@ from book.facts.predictions import (
     EQUATION,
     ORDERS,
     asks_for_order,
+    axes,
     number_at,
     numbers_in_text,
     ordered_choices,
@@ -52,7 +53,7 @@ SETTINGS = {
     "within": (r"\d+(?:\.\d+)?%", "30%"),
     "value": (r"\d+(?:\.\d+)?(?:e-?\d+)?", "2"),
 }
-OF_CELLS = ("question", "choices", "fields", "answer", "right", "arithmetic", "cited")
+OF_CELLS = "question choices fields answer right arithmetic cited draw".split()
 MEASURED_WITHIN = 0.25
 ROUNDED = 0.02
 MOST_SHOWN = 8
@@ -114,7 +115,7 @@ def _different_forms(cells: list[Cell]) -> Iterator[tuple[int, str]]:
     first: dict[str, Cell] = {}
     for cell in cells:
         other = first.setdefault(cell.attributes.get("question", ""), cell)
-        for name in ("choices", "fields"):
+        for name in ("choices", "fields", "draw"):
             if parts(cell, name) != parts(other, name):
                 problem = f"the same question has other {name} in line {other.line}"
                 yield cell.line, f"{problem}; write the same, in the same order"
@@ -159,6 +160,8 @@ def _mistakes_in_cell(cell: Cell) -> Iterator[str]:
     fields = parts(cell, "fields") or [""]
     if "fields" in cell.attributes and not _are_several(fields):
         yield 'name at least two different fields, as in fields="n = 8 | n = 16"'
+    if "draw" in cell.attributes and not (axes(cell) and len(fields) > 2):
+        yield 'no line to draw; write draw="0 to 50 over n" and at least three fields'
     for name in ("answer", "arithmetic"):
         places = parts(cell, name) if name in cell.attributes else ["?"] * len(fields)
         yield from _wrong_number(name, places, "fields", fields)
@@ -176,7 +179,7 @@ def _mistakes_in_question(block: Block, span: Span) -> Iterator[str]:
 
 def _mistakes_in_choices(cell: Cell) -> Iterator[str]:
     choices, right = parts(cell, "choices"), cell.attributes.get("right")
-    for name in ("fields", "arithmetic", "cited"):
+    for name in ("fields", "arithmetic", "cited", "draw"):
         if name in cell.attributes:
             yield f"'{name}' of a question with choices; remove one of them"
     if not _are_several(choices):
@@ -377,7 +380,10 @@ def _problems_with_answer(blocks: list[Block], cell: Cell, text: str) -> Iterato
             yield f"correct answer: of the choices, {found} would be right"
     for name in () if parts(cell, "choices") else ("answer", "arithmetic"):
         for place in parts(cell, name):
-            if number_at(place, text) is None:
+            number, line = number_at(place, text), axes(cell)
+            if number and line and not line.least <= number.value <= line.most:
+                yield f"correct draw: {number.text} is beyond the ends of the axis"
+            if number is None:
                 yield f"correct {name}: no output has the number of '{place}'"
     for span in numbers_in_text(blocks, cell):
         equation, number = EQUATION.search(span.text), result(span)

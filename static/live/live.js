@@ -451,7 +451,7 @@
 
     // Enters the answers that the cell has printed, if any, beside the predicted ones.
     answer(texts) {
-      const rows = this.panel.closest(".prediction")?.querySelectorAll(".answers > dl") ?? [];
+      const rows = this.panel.closest(".prediction")?.querySelectorAll(".answers dl") ?? [];
       for (const [i, row] of rows.entries()) {
         row.querySelector(".live-answer")?.remove();
         if (!texts[i]) continue;

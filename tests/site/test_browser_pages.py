@@ -30,7 +30,7 @@ WIDTHS = (320, 375, 768, 1400)
 CHARACTERS = (65, 80)
 TOUCH = 44
 SMALLEST_TEXT = 10.75
-ON_DEMAND = ("/explorables/", "/vendor/", "/search", "/previews", "/tally")
+ON_DEMAND = ("/explorables/", "/vendor/", "/search", "/previews", "/tally", "/sketch")
 
 
 # On any screen

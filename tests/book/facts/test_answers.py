@@ -47,6 +47,17 @@ def test_a_unit_belongs_to_its_number(asking, place: str, printed: str, wanted: 
     assert numbers(asking(CELL.format(f'answer="{place}"'), printed)) == (wanted, "")
 
 
+def test_the_line_of_the_output_ends_on_the_board(asking):
+    places = 'fields="1 | 2 | 4" answer="1: ? s | 2: ? s | 4: ? s"'
+    cell = CELL.format(f'{places} draw="1 to 5 over n"')
+    assert problems(asking(cell, "1: 1 s\n2: 3 s\n4: 5 s")) == []
+    found = problems(asking(cell, "1: 0.9 s\n2: 3 s\n4: 5.1 s"))
+    beyond = "is beyond the ends of the axis"
+    assert [line.partition("draw: ")[2].partition(" in ")[0] for line in found] == [
+        *(f"0.9 s {beyond}", f"5.1 s {beyond}")
+    ] * (len(found) // 2)
+
+
 def test_the_cell_may_print_its_arithmetic(asking):
     settings = 'answer="measured ? s" arithmetic="predicted ? s"'
     assert numbers(asking(CELL.format(settings), PRINTED)) == ("0.84 s", "0.83 s")
