@@ -465,7 +465,7 @@ def test_a_line_is_drawn_with_the_pointer(open_http_page: Visitor):
     assert outputs == [f"{number} MiB" for number in U]
     expect(page.locator(".tally")).to_contain_text("Your 6 predictions on this page")
     reload(page)
-    expect(line_asked(page).locator(".verdict")).to_contain_text("so does yours")
+    expect(said).to_contain_text("so does yours")
 
 
 def test_a_line_is_drawn_with_the_keyboard(open_http_page: Visitor):
