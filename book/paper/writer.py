@@ -24,6 +24,7 @@ from book.base.drawing import FAMILY
 from book.base.paths import TEMPLATES
 from book.base.progress import counted
 from book.facts.predictions import (
+    Axes,
     has_arithmetic,
     introduces,
     is_open,
@@ -381,6 +382,8 @@ class Writer:
         place = list(self.answers).index(asked.question) + 1
         number, text = self._number(place), self._line(typeset(asked.question))
         fields = "".join(self._field(field, asked.question) for field in asked.fields)
+        if asked.axes:
+            fields = board(asked.fields, asked.axes)
         return f"#predict({string(number)}, [{text}], ({fields}))\n"
 
     def _field(self, field: Asked, question: str) -> str:
@@ -440,6 +443,14 @@ def typeset(question: str) -> str:
     """Return a question with signs that are no letters: 2^20 x 3 as 2²⁰ × 3."""
     question = re.sub(r"(?<=\d) x (?=\d)", f" {TIMES} ", question)
     return re.sub(r"\^(\d+)", lambda found: found[1].translate(RAISED), question)
+
+
+def board(fields: Sequence[Asked], axes: Axes) -> str:
+    """Return empty axes for a line through some fields, as an item."""
+    places = "".join(f"[{escape(field.label)}], " for field in fields)
+    ticks = "".join(f'({axes.height(tick):.3f}, "{tick:g}"), ' for tick in axes.ticks)
+    names = f"[{escape(fields[0].unit)}], [{escape(axes.over)}]"
+    return f"board(({ticks}), ({places}), {names}), "
 
 
 def _held(parts: Sequence[Part]) -> dict[int, str]:

@@ -16,7 +16,9 @@ from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
 from book.__main__ import main
 from book.base import build_paths
 from book.base.paths import TEMPLATES
-from book.paper import pdf, terms
+from book.facts.predictions import Axes
+from book.merge import Asked
+from book.paper import pdf, terms, writer
 from book.paper.writer import TEMPLATE, typeset
 from book.runner.errors import BookError
 from book.text.book import Book
@@ -219,6 +221,15 @@ def test_the_head_of_a_page_names_what_goes_on(long: Path) -> None:
 def test_what_readers_predict_is_written_with_signs() -> None:
     assert typeset("2^30 of 4 x 16?") == "2³⁰ of 4 × 16?"
     assert typeset("f(2x)") == "f(2x)"
+
+
+def test_a_line_to_draw_has_empty_axes() -> None:
+    answers = (("Output", "20 ms"),)
+    fields = [Asked(name, "ms", answers) for name in ("1", "2", "4")]
+    assert writer.board(fields, Axes(10, 1000, "n of #it")) == (
+        r'board(((0.000, "10"), (0.500, "100"), (1.000, "1000"), ), '
+        r"([1], [2], [4], ), [ms], [n of \#it]), "
+    )
 
 
 def test_the_code_of_a_prediction_does_not_stick_to_what_follows(made: MadeUp) -> None:
