@@ -69,7 +69,6 @@ TEXT_WIDTH = 437  # points, with the margin beside the text
 PICTURE_SCALE = 0.75 * 0.8  # points of a pixel, and the size relative to a screen
 FONT = re.compile(r'font-family="[^"]*"')
 VARIES = "#note[Your output may differ, here and below.]\n"
-INTERACTIVE = "#note[Draws an interactive figure on a page and in a notebook.]\n"
 NO_OUTPUT = "#note[No output.]\n"
 # What marks a cell whose definitions are in the library, which its number says.
 SAVED = re.compile(r" *#@save *$", re.MULTILINE)
@@ -344,7 +343,8 @@ class Writer:
         """Return the code of a cell and its outputs."""
         if self._is_on_screen(part):
             return ""
-        outputs = [text for run in part.runs for text in self._run(run, cell)]
+        texts = (text for run in part.runs for text in self._run(run, cell))
+        outputs = [text for text in texts if text]
         if outputs and cell.varies and not self.told:
             self.told = True
             outputs.append(VARIES)
@@ -414,7 +414,7 @@ class Writer:
 
     def _output(self, output: PrintedText | Picture, cell: Cell) -> str:
         if isinstance(output, InteractiveFigure):
-            return INTERACTIVE
+            return ""
         if isinstance(output, PrintedText):
             return f"#output({string(output.text)})\n"
         picture = restyled(output, cell)

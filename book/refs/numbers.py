@@ -52,7 +52,8 @@ class Numbers:
 
     `pages` holds the number of each page under the name of its section, `captions` that
     of each heading, figure, table and equation under this name and its line, and
-    `places` each place under its label.
+    `places` each place under its label. Tables that take each other's place in the tabs
+    share a number, so that each tab has all numbers.
     """
 
     def __init__(self, book: Book):
@@ -60,8 +61,9 @@ class Numbers:
         self.pages: dict[str, str] = {}
         self.captions: dict[tuple[str, int], str] = {}
         self.places: dict[str, Place] = {}
-        # Figures, tables and equations count by the first part of the number of a page.
-        self._counts: Counter[tuple[Kind, str]] = Counter()
+        # Figures, tables and equations count by the first part of the number of a page,
+        # in each tab.
+        self._counts: Counter[tuple[Kind, str, str]] = Counter()
         self._read(book.sections[0], "")
 
     def _read(self, section: Section, number: str) -> None:
@@ -78,6 +80,7 @@ class Numbers:
     def _count(self, section: Section, page_number: str) -> None:
         """Count the headings, figures, tables and equations of a page."""
         levels: list[int] = []
+        tabs = self.book.config.tabs  # an edition, which has one, counts them all
         chapter = page_number.partition(".")[0]
         for block in section.blocks:
             kind: Kind
@@ -97,8 +100,10 @@ class Numbers:
             if isinstance(block, Heading):
                 number = _heading_number(page_number, levels, block.level)
             else:
-                self._counts[kind, chapter] += 1
-                number = f"{chapter}.{self._counts[kind, chapter]}".lstrip(".")
+                keys = [(kind, chapter, tab) for tab in block.tabs or tabs]
+                last = max(self._counts[key] for key in keys)
+                self._counts |= Counter(dict.fromkeys(keys, last + 1))
+                number = f"{chapter}.{last + 1}".lstrip(".")
             self.captions[section.name, block.line] = number
             if block.label:
                 place = Place(block.label, kind, number, title, section.name)
