@@ -451,7 +451,7 @@ def test_no_line_of_a_listing_is_alone_on_a_page(make_one: Make) -> None:
     parts = [f"{'Words. ' * (30 + 17 * (n % 9))}\n\n{cell}" for n in range(30)]
     torn = 0
     for page in lines_of(pdf.build(make_one("".join(parts)), "jax")):
-        mark = page.pop() if page[-1].endswith("continued") else ""
+        mark = page.pop(0) if page[0].endswith("continued") else ""
         are_code = [line.startswith(("import_", "last_")) for line in page]
         for side in (are_code, are_code[::-1]):
             count = side.index(False) if False in side else len(side)
