@@ -77,14 +77,16 @@ class Asked:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A question about the outputs of a cell, asked before they are shown.
+    """A question about the outputs of a cell or a published number, asked before.
 
     `question` asks for it. `cited` is a published measurement, empty if there is none.
+    If there are `axes`, readers draw a line through the fields.
     """
 
     question: str
     fields: tuple[Asked, ...]
     cited: Facts = field(default_factory=dict)
+    axes: predictions.Axes | None = None
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,8 @@ def views_of_records(book: Book, titles: dict[str, str]) -> Views:
 class Part:
     """A block that readers of `tabs` see, with the runs if it is a cell.
 
-    `prediction` is None for a cell whose outputs are not covered.
+    `prediction` is None for a cell whose outputs are not covered, and for a text that
+    asks nothing.
     """
 
     block: Block
@@ -215,7 +218,8 @@ def merge(
         if isinstance(block, Cell):
             parts += _cell_parts(block, views, measurements)
         elif shown := tuple(filter(block.is_for, tabs)):
-            parts.append(Part(block, shown))
+            asked = _prediction_in_text(block, measurements)
+            parts.append(Part(block, shown, prediction=asked))
     return list(_group(parts, tabs))
 
 
@@ -268,7 +272,19 @@ def _prediction(
     ]
     if predictions.asks_for_order(cell):
         fields = [replace(field, is_order=True) for field in fields]
-    return Prediction(question, tuple(fields), cited) if fields[0].answers else None
+    if not fields[0].answers:
+        return None
+    return Prediction(question, tuple(fields), cited, predictions.axes(cell))
+
+
+def _prediction_in_text(block: Block, measurements: Rows) -> Prediction | None:
+    """Return the prediction for which a paragraph asks; None if it asks for none."""
+    span = predictions.question_in_text(block)
+    cited = measurements.get(span.attributes.get("cited", "")) if span else None
+    if not (span and cited):
+        return None
+    question = " ".join(span.text.split())
+    return Prediction(question, (Asked("", cited["unit"], ()),), cited)
 
 
 def _asked(

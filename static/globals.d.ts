@@ -24,7 +24,9 @@ declare const bookGuess: {
   textsOf(form: HTMLFormElement): string[];
   compare(asked: HTMLElement, rows: HTMLElement[], texts: string[]): Compared[];
   enter(compared: Compared): void;
+  verdictOnLine(compared: Compared[], names: string[]): string;
 };
+declare const bookSketch: { show(prediction: HTMLElement, compared: Compared[]): void };
 declare function bookTally(numbers: Compared[], erase: () => void): void;
 declare const bookRecord: {
   forget(keys: string[]): void;

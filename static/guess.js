@@ -124,22 +124,27 @@
   function readFor(row, asked, text = "") {
     const choices = valuesOf(asked, "[type=radio]");
     const items = valuesOf(asked, "[type=checkbox]");
+    const line = asked.querySelector("[type=range]");
     const found = { value: text, words: text };
     if (choices.length)
       return choices.includes(text) ? found : { problem: "Choose an answer, or show the output." };
+    if (line && !text) return { problem: "Draw the whole line, or show the output." };
     if (!items.length) return read(text, row.dataset.unit, asked.dataset.question);
     const isWhole = items.sort().join() === text.split(THEN).sort().join();
     return isWhole ? found : { problem: "Choose all, one after the other, or show the output." };
   }
 
+  // A slider has a value only after the reader has drawn the line there.
   const valuesOf = (asked, fields) =>
-    [...asked.querySelectorAll(fields)].map((field) => field.value);
+    [...asked.querySelectorAll(fields)].map((field) =>
+      field.type === "range" ? (field.dataset.drawn ?? "") : field.value,
+    );
 
-  // Returns the texts of a form, one a row: what the reader has typed or chosen. Choices that
-  // the reader puts in order are one text.
+  // Returns the texts of a form, one a row: what the reader has typed, chosen or drawn.
+  // Choices that the reader puts in order are one text.
   function textsOf(form) {
     const order = chosenIn(form).map((box) => box.value);
-    const texts = valuesOf(form, "[type=text], [type=radio]:checked");
+    const texts = valuesOf(form, "[type=text], [type=range], [type=radio]:checked");
     return (order.length ? [order.join(THEN)] : texts).map((text) => text.trim());
   }
 
@@ -179,6 +184,35 @@
     });
   }
 
+  // Returns in words where a line rises and falls; steps below a factor are level.
+  function course(values, factor) {
+    const steps = values.slice(1).map((value, i) => {
+      const [least, most] = [value, values[i]].sort((a, b) => a - b);
+      if (most < factor * least || most === least) return "stays level";
+      return value === most ? "rises" : "falls";
+    });
+    return steps.filter((step, i) => step !== steps[i - 1]).join(", then ");
+  }
+
+  // Returns what is said about a line that the reader has drawn, given what is compared at
+  // each of its places, and their names.
+  function verdictOnLine(compared, names) {
+    const level = compared.some(({ varies }) => varies) ? CLOSE : RIGHT;
+    const [yours, output] = ["value", "output"].map((name) =>
+      course(compared.map((each) => each[name]), level),
+    );
+    const drawn = yours === output ? "so does yours" : `yours ${yours}`;
+    const begin = `The line of the output ${output}; ${drawn}.`;
+    const off = compared.map(({ value, output }) => factorOf(value, output));
+    const most = Math.max(...off);
+    if (most < level) return `${begin} Yours is ${level === RIGHT ? "right" : "close"} everywhere.`;
+    const place = off.indexOf(most);
+    const { value, output: found } = compared[place];
+    const way = value < found ? "small" : "large";
+    const by = Number.isFinite(most) ? ` by a factor of ${most}` : "";
+    return `${begin} Yours is off the most at ${names[place]}, too ${way}${by}.`;
+  }
+
   // Writes the reader's answer and its verdict into a row.
   function enter({ row, value, words, arithmetic, output, name, varies }) {
     const shown = row.querySelector(".yours dd");
@@ -192,7 +226,7 @@
     shown.append(said);
   }
 
-  const guess = { KINDS, read, verdict, readFor, textsOf, compare, enter };
+  const guess = { KINDS, read, verdict, readFor, textsOf, compare, enter, verdictOnLine };
   if (typeof module === "undefined") {
     Object.assign(window, { bookGuess: guess });
     document.addEventListener("input", number, true); // before the form hears of it

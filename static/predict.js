@@ -48,7 +48,7 @@
   }
 
   // Returns the rows of answers to compare, one for each field of a prediction.
-  const rowsOf = (prediction) => all(".answers > dl", prediction);
+  const rowsOf = (prediction) => all(".answers dl", prediction);
 
   const readFor = (row, text) => bookGuess.readFor(row, row.closest(".prediction"), text);
 
@@ -60,6 +60,14 @@
   function comparedIn(prediction) {
     const texts = answers[keyOf(prediction)]?.split(" | ") ?? [];
     return bookGuess.compare(prediction, rowsOf(prediction), texts);
+  }
+
+  // Shows the lines that the reader has drawn.
+  async function drawLines() {
+    const drawn = predictions.filter((prediction) => prediction.querySelector(".sketch"));
+    if (!drawn.length) return;
+    await Promise.all(["sketch.css", "sketch.js"].map(bookLoad));
+    for (const prediction of drawn) bookSketch.show(prediction, comparedIn(prediction));
   }
 
   // Sums up the predictions that the reader sees, each once.
@@ -79,6 +87,7 @@
       prediction.toggleAttribute("data-open", isOpen);
       comparedIn(prediction).forEach(bookGuess.enter);
     }
+    drawLines();
     follow();
   }
 
@@ -118,8 +127,8 @@
       say(target, bookGuess.textsOf(target.form).join());
       return;
     }
-    const place = all("[type=text]", prediction).indexOf(target);
-    const { words = "" } = place < 0 ? {} : readFor(rowsOf(prediction)[place], target.value);
+    const place = all("[type=text], [type=range]", prediction).indexOf(target);
+    const { words = "" } = place < 0 || !target.value ? {} : readFor(rowsOf(prediction)[place], target.value);
     say(target, words.includes("=") ? words : "");
   }
 

@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from itertools import chain, pairwise, product, zip_longest
 
 from book.checks.quotations import agree, fresh_blocks
+from book.facts.marked_numbers import Rows, published_measurements
 from book.facts.predictions import (
+    asks,
     find,
     has_arithmetic,
     introduces,
@@ -21,6 +23,7 @@ from book.facts.predictions import (
     is_paragraph,
     number_at,
     parts,
+    question_in_text,
     right_choices,
 )
 from book.records.outputs import read, text_of
@@ -40,20 +43,18 @@ INVITES = re.compile(r"(?:^|[.:?!*\]]\s+|[\[(*])Predict\b(?!`)")
 
 def problems(book: Book) -> Iterator[str]:
     """Yield a line for each answer in sight, and for each mistake in what waits."""
+    rows = published_measurements(book)
     for section in book.sections:
         seen = [[b for b in section.blocks if b.is_for(tab)] for tab in book.tabs]
         below = {line for blocks in seen for line in _below(blocks)}
         found = (_mistakes(section, blocks, below) for blocks in seen)
         yield from dict.fromkeys(chain.from_iterable(found))
-        for tab in book.tabs if any(map(_asks, section.cells)) else ():
-            blocks = fresh_blocks(book, section, tab, "cpu")
+        tabs = zip(book.tabs, seen, strict=True)
+        for tab, shown in tabs if any(map(asks, section.blocks)) else ():
+            blocks = fresh_blocks(book, section, tab, "cpu") or shown
             ends = [i for i, block in enumerate(blocks) if isinstance(block, Heading)]
             for start, end in pairwise([0, *ends, len(blocks)]):
-                yield from _answers(section, tab, blocks[start:end], below)
-
-
-def _asks(block: Block) -> bool:
-    return isinstance(block, Cell) and block.predicts
+                yield from _answers(section, tab, blocks[start:end], below, rows)
 
 
 def _invites(block: Block) -> bool:
@@ -65,7 +66,7 @@ def _invites(block: Block) -> bool:
 def _below(blocks: list[Block]) -> Iterator[int]:
     """Yield the line of each block of a tab that is right below an output to guess."""
     seen = [b for b in blocks if not (isinstance(b, Cell) and b.only_in_notebooks)]
-    yield from (block.line for cell, block in pairwise(seen) if _asks(cell))
+    yield from (block.line for cell, block in pairwise(seen) if asks(cell))
 
 
 def _mistakes(section: Section, blocks: list[Block], below: set[int]) -> Iterator[str]:
@@ -77,7 +78,7 @@ def _mistakes(section: Section, blocks: list[Block], below: set[int]) -> Iterato
             yield f"{where}: what this introduces is in sight; reword it"
         if is_open(block) and block.line not in below:
             yield f"{where}: no output covers this text; remove .open"
-    ends = [b for b in blocks if isinstance(b, Heading) or _asks(b)]
+    ends = [b for b in blocks if isinstance(b, Heading) or asks(b)]
     for one, two in pairwise(sorted([*ends, *waiting], key=blocks.index)):
         if one in waiting and two in waiting:
             where = section.at(two.line)
@@ -85,31 +86,33 @@ def _mistakes(section: Section, blocks: list[Block], below: set[int]) -> Iterato
     asked = [] if "solutions" in section.name else [*filter(_invites, blocks)]
     turns = sorted([*ends, *asked], key=blocks.index)
     for one, two in zip_longest(turns, turns[1:]):
-        if one in asked and not (two and _asks(two)):
+        if one in asked and not (two and asks(two)):
             where = section.at(one.line)
             yield f"{where}: no cell marked .predict answers 'Predict'; reword it"
 
 
 def _answers(
-    section: Section, tab: str, passage: list[Block], below: set[int]
+    section: Section, tab: str, passage: list[Block], below: set[int], rows: Rows
 ) -> Iterator[str]:
     """Yield the answers in sight between two headings."""
-    for cell in [b for b in passage if isinstance(b, Cell) and b.predicts]:
-        answers = _places(cell)
+    for asked in filter(asks, passage):
+        cell = asked if isinstance(asked, Cell) else None
+        answers = _places(cell) if cell else _published(asked, rows)
+        varies = bool(cell and cell.varies)
         for block in passage:
             other = block if isinstance(block, Cell) else None
-            if _is_hidden(block, below) or (other and cell.varies and other.varies):
+            if _is_hidden(block, below) or (other and varies and other.varies):
                 continue  # two measurements agree by chance
-            within = SAME if other or block.line < cell.line else NEAR
+            within = SAME if other or block.line < asked.line else NEAR
             for text, (place, number) in product(_texts(section, block), answers):
                 if (
-                    _tells(text, place, cell.varies, number, within)
+                    _tells(text, place, varies, number, within)
                     if number
                     else find(place, text)
                 ):
                     tells = number.text if number else place
                     told = f"'{' '.join(text.split())[:90]}' tells '{tells}'"
-                    which = f"the answer of line {cell.line} in {tab}; reword it"
+                    which = f"the answer of line {asked.line} in {tab}; reword it"
                     yield f"{section.at(block.line)}: {told}, {which}, or move it"
 
 
@@ -127,6 +130,13 @@ def _places(cell: Cell) -> list[tuple[str, Quantity | None]]:
         return []
     right = [places[i] for i in right_choices(cell, printed) if places]
     return [(place, None) for place in right if len(place) >= TELLING]
+
+
+def _published(block: Block, rows: Rows) -> list[tuple[str, Quantity | None]]:
+    """Return the published number for which a paragraph asks, if there is one."""
+    span = question_in_text(block)
+    row = rows.get(span.attributes.get("cited", "")) if span else None
+    return [("?", next(quantities(f"{row['value']} {row['unit']}")))] if row else []
 
 
 def _is_hidden(block: Block, below: set[int]) -> bool:

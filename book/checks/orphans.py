@@ -13,7 +13,12 @@ from collections.abc import Iterator
 from itertools import chain, dropwhile, pairwise, product, takewhile
 
 from book.checks.quotations import MEASURED_WITHIN, agree, fresh_blocks
-from book.facts.predictions import is_paragraph, number_at, parts
+from book.facts.predictions import (
+    is_paragraph,
+    number_at,
+    parts,
+    question_in_text,
+)
 from book.records.outputs import text_of
 from book.text.blocks import Block, Cell, Heading, Labelled
 from book.text.book import Book
@@ -84,7 +89,7 @@ def _missing_answers(book: Book, section: Section) -> Iterator[str]:
     for tab, blocks in seen.items():
         asking = 0
         for block in blocks:
-            if isinstance(block, Heading):
+            if isinstance(block, Heading) or question_in_text(block):
                 asking = 0
             elif is_paragraph(block) and ASKS.search(block.text):
                 asking = block.line

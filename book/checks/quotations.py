@@ -29,10 +29,12 @@ from book.facts.predictions import (
     EQUATION,
     ORDERS,
     asks_for_order,
+    axes,
     number_at,
     numbers_in_text,
     ordered_choices,
     parts,
+    question_in_text,
     result,
     right_choices,
 )
@@ -51,10 +53,11 @@ SETTINGS = {
     "within": (r"\d+(?:\.\d+)?%", "30%"),
     "value": (r"\d+(?:\.\d+)?(?:e-?\d+)?", "2"),
 }
-OF_CELLS = ("question", "choices", "fields", "answer", "right", "arithmetic", "cited")
+OF_CELLS = "question choices fields answer right arithmetic cited draw".split()
 MEASURED_WITHIN = 0.25
 ROUNDED = 0.02
 MOST_SHOWN = 8
+MARKUP = re.compile(r"[`$*\[\]]|:\w+:")  # which the form of a question does not show
 # The name of a GPU in the description of hardware, such as 4090 in "2 x RTX 4090".
 GPU = re.compile(r"\b\w*\d{3}\w*\b")
 
@@ -98,6 +101,9 @@ def mistakes_in_predictions(book: Book, section: Section) -> Iterator[tuple[int,
         for tab in book.tabs
     )
     yield from dict.fromkeys(chain.from_iterable(found))
+    for block, span in marked(section.blocks, "ask"):
+        for problem in _mistakes_in_question(block, span):
+            yield block.line_at(span.start), problem
     yield from _different_forms([cell for cell in section.cells if cell.predicts])
 
 
@@ -109,7 +115,7 @@ def _different_forms(cells: list[Cell]) -> Iterator[tuple[int, str]]:
     first: dict[str, Cell] = {}
     for cell in cells:
         other = first.setdefault(cell.attributes.get("question", ""), cell)
-        for name in ("choices", "fields"):
+        for name in ("choices", "fields", "draw"):
             if parts(cell, name) != parts(other, name):
                 problem = f"the same question has other {name} in line {other.line}"
                 yield cell.line, f"{problem}; write the same, in the same order"
@@ -154,15 +160,26 @@ def _mistakes_in_cell(cell: Cell) -> Iterator[str]:
     fields = parts(cell, "fields") or [""]
     if "fields" in cell.attributes and not _are_several(fields):
         yield 'name at least two different fields, as in fields="n = 8 | n = 16"'
+    if "draw" in cell.attributes and not (axes(cell) and len(fields) > 2):
+        yield 'no line to draw; write draw="0 to 50 over n" and at least three fields'
     for name in ("answer", "arithmetic"):
         places = parts(cell, name) if name in cell.attributes else ["?"] * len(fields)
         yield from _wrong_number(name, places, "fields", fields)
         yield from _without_number(places)
 
 
+def _mistakes_in_question(block: Block, span: Span) -> Iterator[str]:
+    if not question_in_text(block):
+        yield "a text marked .ask is not alone; make it a paragraph of its own"
+    if not span.text.endswith("?") or MARKUP.search(span.text):
+        yield f"'{span.text}' is no question in plain words; write one that ends with ?"
+    if "cited" not in span.attributes:
+        yield "no number to predict; write {.ask cited=NAME}"
+
+
 def _mistakes_in_choices(cell: Cell) -> Iterator[str]:
     choices, right = parts(cell, "choices"), cell.attributes.get("right")
-    for name in ("fields", "arithmetic", "cited"):
+    for name in ("fields", "arithmetic", "cited", "draw"):
         if name in cell.attributes:
             yield f"'{name}' of a question with choices; remove one of them"
     if not _are_several(choices):
@@ -232,6 +249,9 @@ def _wrong_in_section(section: Section, rows: Rows) -> Iterator[tuple[int, str]]
         name = cell.attributes.get("cited", "")
         if name and name not in rows:
             yield cell.line, _unknown(name)
+    for block, span in marked(section.blocks, "ask"):
+        if span.attributes.get("cited") not in rows:
+            yield block.line_at(span.start), _unknown(span.attributes.get("cited", ""))
     cited, audited = (marked(section.blocks, m) for m in ("cited", "audited"))
     found = [(*each, _problem_with_citation(*each, rows)) for each in cited]
     found += [(*each, _problem_with_record(each[1])) for each in audited]
@@ -360,7 +380,10 @@ def _problems_with_answer(blocks: list[Block], cell: Cell, text: str) -> Iterato
             yield f"correct answer: of the choices, {found} would be right"
     for name in () if parts(cell, "choices") else ("answer", "arithmetic"):
         for place in parts(cell, name):
-            if number_at(place, text) is None:
+            number, line = number_at(place, text), axes(cell)
+            if number and line and not line.least <= number.value <= line.most:
+                yield f"correct draw: {number.text} is beyond the ends of the axis"
+            if number is None:
                 yield f"correct {name}: no output has the number of '{place}'"
     for span in numbers_in_text(blocks, cell):
         equation, number = EQUATION.search(span.text), result(span)

@@ -175,7 +175,7 @@ def points(blocks: list[Block]) -> list[Point]:
                 notes.append(text)
         elif waiting and _shows(block, waiting):
             waiting.block, waiting.notes, notes = block, notes, []
-            if isinstance(block, Cell) and block.predicts and waiting.outputs:
+            if isinstance(block, Cell) and _is_typed(block) and waiting.outputs:
                 printed = text_of(block.outputs)
                 answers = predictions.answers(blocks, block, printed)
                 waiting.answers = [answer.text for answer in answers]
@@ -183,6 +183,11 @@ def points(blocks: list[Block]) -> list[Point]:
             continue
         shown = None
     return found
+
+
+def _is_typed(cell: Cell) -> bool:
+    """Return True if readers type or choose, since a room draws no line."""
+    return cell.predicts and not predictions.axes(cell)
 
 
 def _is_text(block: Block) -> bool:

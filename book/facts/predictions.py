@@ -15,10 +15,18 @@ Right is the choice whose part of `answer` is in the output, or which is there i
 there is no `answer`. `right="smallest"` or `right="largest"` compares the numbers of
 the parts. With `right="ascending"` or `right="descending"`, readers put all choices in
 the order of these numbers.
+
+With `draw="0 to 50 over segments"`, readers draw a line instead: `fields` names the
+places below it, and the axis on its left reaches from 0 to 50. It is logarithmic unless
+it begins with 0.
+
+A paragraph `[How many ms does a copy take?]{.ask cited=NAME}` asks for a published
+number, for which the paragraph right below waits.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -34,6 +42,8 @@ HOW_MANY = re.compile(r"\bhow many (\S+)", re.IGNORECASE)
 EQUATION = re.compile(r"\$(?P<left>[^$]+)=(?P<right>[^$=]+)\$")
 ORDERS = ("ascending", "descending")
 THEN = " → "  # between choices in order; the pages' scripts write the same
+SIZE = r"\d+(?:\.\d+)?"
+DRAW = re.compile(rf"(?P<least>{SIZE}) to (?P<most>{SIZE}) over (?P<over>\S.*)")
 NO_UNIT = re.compile(r"FLOPs? per |x \w")  # as in 4 FLOP per byte, 4 x wgmma
 NO_PARAGRAPH = re.compile(r"```|[*>-] |\d+\. ")  # a listing, a list or a quotation
 
@@ -99,6 +109,18 @@ def has_arithmetic(block: Block) -> bool:
     return any(True for _ in marked([block], "arithmetic"))
 
 
+def question_in_text(block: Block) -> Span | None:
+    """Return the question marked `.ask` of which a paragraph consists, if any."""
+    found = [span for _, span in marked([block], "ask")]
+    is_whole = found and (found[0].start, found[0].end) == (0, len(block.text.rstrip()))
+    return found[0] if is_whole and is_paragraph(block) else None
+
+
+def asks(block: Block) -> bool:
+    """Return True for a cell or a paragraph that asks readers for a prediction."""
+    return block.predicts if isinstance(block, Cell) else bool(question_in_text(block))
+
+
 def is_paragraph(block: Block) -> bool:
     """Return True for a paragraph, which is the only text that waits with an output."""
     return isinstance(block, Prose) and not NO_PARAGRAPH.match(block.source)
@@ -122,6 +144,40 @@ def result(span: Span) -> Quantity | None:
     text = " ".join(span.text.split())
     found = list(quantities(EQUATION.sub(r"\g<right>", text).replace("$", "")))
     return found[-1] if found else None
+
+
+# A line to draw
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The ends of the upright axis of a line to draw, and the name of the other."""
+
+    least: float
+    most: float
+    over: str
+
+    @property
+    def ticks(self) -> list[float]:
+        """Four parts of the upright axis, or the powers of ten within."""
+        if not self.least:
+            return [self.most * i / 4 for i in range(5)]
+        powers = (float(f"1e{exponent}") for exponent in range(-12, 13))
+        return [power for power in powers if self.least <= power <= self.most]
+
+    def height(self, value: float) -> float:
+        """Return the part of the upright axis that is below a value."""
+        if self.least:
+            return math.log(value / self.least) / math.log(self.most / self.least)
+        return value / self.most
+
+
+def axes(cell: Cell) -> Axes | None:
+    """Return the axes between which readers of a cell draw a line, if they do."""
+    found = DRAW.fullmatch(cell.attributes.get("draw", ""))
+    if not found:
+        return None
+    return Axes(float(found["least"]), float(found["most"]), found["over"])
 
 
 # Answers

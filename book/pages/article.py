@@ -21,7 +21,7 @@ from markdown_it.token import Token
 from book import merge
 from book.facts.predictions import has_arithmetic, is_open
 from book.library.figures import is_explorable
-from book.merge import Item, Part, Run, TabSet, TabView, parts_of
+from book.merge import Item, Part, Prediction, Run, TabSet, TabView, parts_of
 from book.pages import covered_outputs, folding, sets
 from book.pages.addresses import identifier
 from book.pages.search import Index, Title, name_symptoms, text_of
@@ -313,6 +313,9 @@ class Article:
                 return "".join(map(self.work, self.site.bibliography.formatted))
         tokens = self.body_of(block)
         self.note(tokens)
+        if part.prediction:
+            text = add_class(self.texts.html(tokens), "question")
+            return self._covered(text, part.prediction)
         kind = "arithmetic" if has_arithmetic(block) else kind
         return add_class(self.texts.html(tokens), kind)
 
@@ -460,9 +463,13 @@ class Article:
             shown.append(self._measured(part.runs[0]))
         if not (shown and part.prediction):
             return shown
-        source = self._line(covered_outputs.source(part.prediction))
+        return [self._covered("".join(shown), part.prediction)]
+
+    def _covered(self, shown: str, prediction: Prediction) -> str:
+        """Return what waits for a prediction, below its form and its source."""
+        source = self._line(covered_outputs.source(prediction))
         source = add_class(source, "prediction-source")
-        return [covered_outputs.covered(source + "".join(shown), part.prediction)]
+        return covered_outputs.covered(source + shown, prediction)
 
     def _measured(self, run: Run) -> str:
         """Return on what machine a run has measured times; empty if there are none."""

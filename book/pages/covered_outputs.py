@@ -16,7 +16,7 @@ FORM = """\
 <form class="guess">
 {asked}
 <button type="submit">Check</button>
-<button type="button" class="reveal">Show the output</button>
+<button type="button" class="reveal">Show the {answer}</button>
 <p class="reading" role="status"></p>
 <p class="behind">The explanation follows your prediction.</p>
 </form>
@@ -33,6 +33,20 @@ INPUT = '<span><input type="text" inputmode="decimal" autocomplete="off"> \
 FIELD = "<label><span>{}</span> {}</label>\n"
 CHOICE = '<label><input type="radio" name="guess" value="{0}"> {0}</label>\n'
 ITEM = '<label><input type="checkbox" value="{0}"> {0}</label>\n'
+# A line to draw: static/sketch.js lays the sliders over a board.
+SLIDER = """\
+<label><span>{}<span class="visually-hidden"> {}</span></span> \
+<input type="range" min="0" max="100" value="50"></label>
+"""
+LINE = """\
+<fieldset class="sketch" data-least="{}" data-most="{}" data-ticks="{}" data-over="{}">
+<legend>{}</legend>
+{}</fieldset>"""
+NUMBERS = """\
+<details>
+<summary>The numbers</summary>
+{}</details>
+"""
 SEVERAL = "<fieldset>\n<legend>{}</legend>\n{}</fieldset>"
 LABEL = "<p><strong>{}</strong></p>\n"
 ROW = """\
@@ -45,8 +59,14 @@ ENTRY = "<div><dt>{}</dt><dd>{}</dd></div>\n"
 
 def covered(outputs: str, prediction: Prediction) -> str:
     """Return outputs below the form and the rows of answers to compare."""
-    question, asked = html.escape(prediction.question), fields(prediction)
-    of_page = {"rows": rows(prediction, "You"), "outputs": outputs}
+    question = html.escape(prediction.question)
+    asked = _line(prediction) if prediction.axes else fields(prediction)
+    # A published number is in the text below.
+    answer = "output" if any(field.answers for field in prediction.fields) else "answer"
+    shown = rows(prediction, "You")
+    if prediction.axes:
+        shown = NUMBERS.format(shown)
+    of_page = {"rows": shown, "outputs": outputs, "answer": answer}
     return FORM.format(question=question, asked=asked, **of_page)
 
 
@@ -69,6 +89,18 @@ def fields(prediction: Prediction) -> str:
         pairs = zip(labels, inputs, strict=True)
         shown = (FIELD.format(*pair) for pair in pairs)
     return SEVERAL.format(question, "".join(shown))
+
+
+def _line(prediction: Prediction) -> str:
+    """Return a slider for each place below the line that readers draw."""
+    axes = prediction.axes
+    assert axes
+    over, question = map(html.escape, (axes.over, prediction.question))
+    labels = (html.escape(field.label) for field in prediction.fields)
+    sliders = "".join(SLIDER.format(label, over) for label in labels)
+    ends = (f"{number:g}" for number in (axes.least, axes.most))
+    ticks = " ".join(f"{tick:g}" for tick in axes.ticks)
+    return LINE.format(*ends, ticks, over, question, sliders)
 
 
 def _row(asked: Asked, prediction: Prediction, reader: str) -> str:

@@ -12,6 +12,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
@@ -24,6 +25,7 @@ from book.base.drawing import FAMILY
 from book.base.paths import TEMPLATES
 from book.base.progress import counted
 from book.facts.predictions import (
+    Axes,
     has_arithmetic,
     introduces,
     is_open,
@@ -69,13 +71,15 @@ TEXT_WIDTH = 437  # points, with the margin beside the text
 PICTURE_SCALE = 0.75 * 0.8  # points of a pixel, and the size relative to a screen
 FONT = re.compile(r'font-family="[^"]*"')
 VARIES = "#note[Your output may differ, here and below.]\n"
-INTERACTIVE = "#note[Draws an interactive figure on a page and in a notebook.]\n"
 NO_OUTPUT = "#note[No output.]\n"
 # What marks a cell whose definitions are in the library, which its number says.
 SAVED = re.compile(r" *#@save *$", re.MULTILINE)
 TIMES = "×"
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 WORKS = "#works\n"  # replaced by the list of the works that are cited
+# Replaced by the sections of the chapter with this number, which have this depth.
+CONTENTS, SECTION_DEPTH = ", sections: of-chapter-{}", 2
+SECTIONS = re.compile(CONTENTS.format(r"(\w+)"))
 # The levels of headings that the contents list, of a chapter and of pages below one.
 CHAPTER_LEVELS, PAGE_LEVELS = 3, 1
 
@@ -99,6 +103,8 @@ class Writer:
         self.answers: dict[str, str] = {}
         self.asked = set[str]()
         self.listings = 0
+        # The sections of each chapter, as arguments, under the number of the chapter.
+        self.sections: defaultdict[str, list[str]] = defaultdict(list)
 
     def write(self) -> None:
         """Write the whole document."""
@@ -106,6 +112,7 @@ class Writer:
         if self.markup.cited and WORKS not in pages:
             pages += f"#head(1)[References]\n{WORKS}"
         pages = pages.replace(WORKS, "".join(self._works()))
+        pages = SECTIONS.sub(self._sections, pages)
         for name in TEMPLATE:
             shutil.copy(TEMPLATES / name, self.folder)
         (self.folder / "facts.json").write_text(json.dumps(self._facts()), "utf-8")
@@ -122,6 +129,10 @@ class Writer:
         pairs = re.split(r",\s*", self.book.setting("pdf", "see"))
         words = (pair.partition(": ") for pair in pairs if pair)
         return {word: term for word, _, term in words}
+
+    def _sections(self, chapter: re.Match[str]) -> str:
+        """Return the sections of a chapter as an argument."""
+        return f", sections: ({''.join(self.sections[chapter[1]])})"
 
     def _facts(self) -> dict[str, object]:
         """Return the title of the book and the other facts on its first pages."""
@@ -254,14 +265,33 @@ class Writer:
         if depth == 0 and heading.title in self.part_titles.values():
             return ""
         listed = level <= (CHAPTER_LEVELS if depth == 1 else PAGE_LEVELS)
-        facts = f"{level + max(depth - 1, 0)}, listed: {str(listed).lower()}"
+        depth_in_print = level + max(depth - 1, 0)
+        facts = f"{depth_in_print}, listed: {str(listed).lower()}"
         facts += "" if depth else f", level: {level}"
         is_preface = depth == 0 and level == 1
         title = "Preface" if is_preface else self.markup.caption(tokens)
         if level == 1:
             title = self._title_of_solutions(title)
-        text = f"#head({facts}{self._place(heading)})[{title}]\n\n"
+        facts += self._place(heading) + self._contents(heading, depth_in_print, title)
+        text = f"#head({facts})[{title}]\n\n"
         return text + ("".join(self._origin()) if level == 1 else "")
+
+    def _contents(self, heading: Heading, depth: int, title: str) -> str:
+        """Return a mark for the sections of a chapter, or the label that one needs.
+
+        The section is added to those of its chapter.
+        """
+        place = self.page.section.name, heading.line
+        number = self.edition.targets.numbers.captions.get(place, "")
+        chapter = number.partition(".")[0]
+        if depth == 1 and chapter:
+            return CONTENTS.format(chapter)
+        if depth != SECTION_DEPTH or not chapter:
+            return ""
+        name = heading.label or f"section-{number}"
+        entry = f"({string(name)}, {string(number)}, [{title}]), "
+        self.sections[chapter].append(entry)
+        return "" if heading.label else f", label: {string(name)}"
 
     def _title_of_solutions(self, title: str) -> str:
         """Return the title of a page with the number of the page that it solves.
@@ -344,7 +374,8 @@ class Writer:
         """Return the code of a cell and its outputs."""
         if self._is_on_screen(part):
             return ""
-        outputs = [text for run in part.runs for text in self._run(run, cell)]
+        texts = (text for run in part.runs for text in self._run(run, cell))
+        outputs = [text for text in texts if text]
         if outputs and cell.varies and not self.told:
             self.told = True
             outputs.append(VARIES)
@@ -381,6 +412,8 @@ class Writer:
         place = list(self.answers).index(asked.question) + 1
         number, text = self._number(place), self._line(typeset(asked.question))
         fields = "".join(self._field(field, asked.question) for field in asked.fields)
+        if asked.axes:
+            fields = board(asked.fields, asked.axes)
         return f"#predict({string(number)}, [{text}], ({fields}))\n"
 
     def _field(self, field: Asked, question: str) -> str:
@@ -414,7 +447,7 @@ class Writer:
 
     def _output(self, output: PrintedText | Picture, cell: Cell) -> str:
         if isinstance(output, InteractiveFigure):
-            return INTERACTIVE
+            return ""
         if isinstance(output, PrintedText):
             return f"#output({string(output.text)})\n"
         picture = restyled(output, cell)
@@ -440,6 +473,14 @@ def typeset(question: str) -> str:
     """Return a question with signs that are no letters: 2^20 x 3 as 2²⁰ × 3."""
     question = re.sub(r"(?<=\d) x (?=\d)", f" {TIMES} ", question)
     return re.sub(r"\^(\d+)", lambda found: found[1].translate(RAISED), question)
+
+
+def board(fields: Sequence[Asked], axes: Axes) -> str:
+    """Return empty axes for a line through some fields, as an item."""
+    places = "".join(f"[{escape(field.label)}], " for field in fields)
+    ticks = "".join(f'({axes.height(tick):.3f}, "{tick:g}"), ' for tick in axes.ticks)
+    names = f"[{escape(fields[0].unit)}], [{escape(axes.over)}]"
+    return f"board(({ticks}), ({places}), {names}), "
 
 
 def _held(parts: Sequence[Part]) -> dict[int, str]:

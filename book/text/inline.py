@@ -19,12 +19,14 @@ REFERENCES = ("ref", "numref", "eqref")
 # Marks that change no medium, with their settings. An output has the number, a row of
 # published measurements has it, the audit of a kind of prediction has it, or it is the
 # prediction of an output that pages cover. A paragraph with an open text is in sight.
+# A paragraph may ask for a row, before the paragraph below tells it.
 MARKS = {
     "measured": {"within", "value"},
     "cited": {"id", "within", "value"},
     "audited": {"id"},
     "arithmetic": set(),
     "open": set(),
+    "ask": {"cited"},
 }
 # The mark of a text that sets an interactive figure: `[at once]{.play queue.every=1}`.
 PLAY = "play"

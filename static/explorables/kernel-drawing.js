@@ -8,7 +8,7 @@ import { WARP, SECTOR, counter, reader } from "./kernel-judge.js";
 import { sectorRows } from "./warp-drawing.js";
 
 const TOP = 64;
-const PLACE = { top: TOP + 20, tall: 18 }; // of the sectors
+const PLACE = { top: TOP, tall: 18 }; // of the sectors
 const LEGEND =
   "Filled: the threads that take part, and the numbers that they use. Hatched: moved, but not " +
   "used. Red and crossed out: out of bounds.";
@@ -81,8 +81,8 @@ export const draw = (name, warp, accesses, width) => {
   if (!accesses.length) return sheet(width, TOP, title, all);
   const access = accessOf(accesses);
   const [sectors, height] = sectorsOf(access, width, area);
-  const said = label(2, TOP + 14, words(access), "ink small halo");
-  return sheet(width, height, title, sectors, all, said);
+  const said = label(2, height + 12, words(access), "ink small");
+  return sheet(width, height + 18, title, sectors, all, said);
 };
 
 // The page

@@ -58,7 +58,10 @@ const PARTS = {
     number: memory,
     lines: (card) => [size(card.advertised * GIGA), memory(card)],
     gloss: "holds all that the GPU works on",
-    facts: (card) => `${size(card.advertised * GIGA)}, which the chip reads at ${memory(card)}`,
+    facts: (card) =>
+      `${size(card.advertised * GIGA)} on the data sheet` +
+      isKnown(card.memory, (bytes) => `, ${size(bytes)} for programs`) +
+      `, which the chip reads at ${memory(card)}`,
   },
   l2: {
     name: "L2 cache",

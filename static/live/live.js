@@ -415,7 +415,7 @@
     // The covered part of a prediction, if the cell's output is one.
     get covered() {
       const next = this.row.nextElementSibling;
-      return next?.matches(".prediction") ? next.querySelector(".covered") : null;
+      return next?.matches(".prediction:not(:has(> .covered > .question))") ? next.querySelector(".covered") : null;
     }
 
     // Returns the recorded outputs of the cell, or their switch.
@@ -451,7 +451,7 @@
 
     // Enters the answers that the cell has printed, if any, beside the predicted ones.
     answer(texts) {
-      const rows = this.panel.closest(".prediction")?.querySelectorAll(".answers > dl") ?? [];
+      const rows = this.panel.closest(".prediction")?.querySelectorAll(".answers dl") ?? [];
       for (const [i, row] of rows.entries()) {
         row.querySelector(".live-answer")?.remove();
         if (!texts[i]) continue;

@@ -30,7 +30,7 @@ WIDTHS = (320, 375, 768, 1400)
 CHARACTERS = (65, 80)
 TOUCH = 44
 SMALLEST_TEXT = 10.75
-ON_DEMAND = ("/explorables/", "/vendor/", "/search", "/previews", "/tally")
+ON_DEMAND = ("/explorables/", "/vendor/", "/search", "/previews", "/tally", "/sketch")
 
 
 # On any screen
@@ -295,6 +295,22 @@ def test_the_pdf_of_a_page_is_its_text(
         assert "".join(heading.split()).strip("#¶") in text, heading
     for navigation in ("Onthispage", "Keyboardshortcuts", "Skiptothetext"):
         assert navigation not in text
+
+
+def test_pictures_and_plots_grow_with_the_font_of_the_browser(open_http_page: Visitor):
+    page = open_http_page("chapter_gpus/inference.html?predict=off")
+    widths = """(font) => {
+      document.documentElement.style.fontSize = `${font}px`;
+      return [...document.querySelectorAll("figure:not(.live) > img, .plot")]
+        .filter((each) => each.checkVisibility())
+        .map((each) => [each.localName, each.getBoundingClientRect().width]);
+    }"""
+    usual, large = page.evaluate(widths, 16), page.evaluate(widths, 32)
+    assert {name for name, _ in usual} == {"img", "svg"}
+    room = page.locator("article").bounding_box()
+    assert room
+    for (_, width), (_, grown) in zip(usual, large, strict=True):
+        assert grown == pytest.approx(min(2 * width, room["width"]), abs=1)
 
 
 def test_figures_of_cells_are_printed_with_their_captions(open_http_page: Visitor):

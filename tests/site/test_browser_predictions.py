@@ -197,6 +197,47 @@ def test_a_published_number_is_compared_if_the_cell_prints_no_other(
     )
 
 
+ASKED = "How many µs does it take to create a matrix of one value"
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_the_first_lesson_asks_for_a_number_on_its_first_two_screens(
+    open_http_page: Visitor, tab: str
+):
+    screen = {"width": 1300, "height": 900}
+    path = f"chapter_gpus/first-hour.html?tab={tab}"
+    page = open_http_page(path, viewport=screen)
+    wait_until(page, "document.querySelector('figure.live')")
+    box = field(page.locator(".prediction:visible").first).bounding_box()
+    assert box and box["y"] + box["height"] < 2 * screen["height"]
+
+
+def test_a_text_asks_for_a_published_number(open_http_page: Visitor):
+    page = open_http_page("chapter_gpus/first-hour.html")
+    asked = page.locator(f'.prediction[data-question^="{ASKED}"]')
+    told = paragraph(page, "nearly all of that was station")
+    expect(told).to_be_hidden()
+    expect(asked.get_by_role("button", name="Show the answer")).to_be_visible()
+    compare(asked, "5")
+    expect(asked.locator(".answers > dl")).to_have_text(
+        re.compile(r"You\s*5 µs, too small by a factor of 13.*cited\s*66\.5 µs", re.S)
+    )
+    expect(told).to_be_visible()
+    expect(page.locator(".tally").first).to_contain_text("off by a factor of 13")
+
+
+def test_a_question_of_the_text_is_text_on_paper_and_without_covers(
+    open_http_page: Visitor,
+):
+    page = open_http_page("chapter_gpus/first-hour.html")
+    question = paragraph(page, ASKED).and_(page.locator(".question"))
+    expect(question).to_be_hidden()
+    page.emulate_media(media="print")
+    expect(question).to_be_visible()
+    page = open_http_page("chapter_gpus/first-hour.html?predict=off")
+    expect(page.locator("p.question")).to_be_visible()
+
+
 def test_what_is_no_prediction_is_refused_with_a_reason(open_http_page: Visitor):
     page = open_http_page(SECTION)
     enter(page, "twenty")
@@ -374,6 +415,99 @@ def test_several_numbers_are_compared_one_by_one(open_http_page: Visitor):
     ]
     reload(page)
     assert len(verdicts(asked)) == 2
+
+
+LINES = "chapter_gpus/out-of-memory.html"
+U = ["39.0", "23.5", "16.6", "14.5", "16.5", "23.5"]  # MiB, in the record of PyTorch
+
+
+def line_asked(page: Page) -> Locator:
+    asked = page.locator(".prediction:has(.sketch):visible").first
+    expect(asked.locator(".sketch .board")).to_be_visible()
+    return asked
+
+
+def stroke(page: Page, board: Locator, *points: tuple[float, float]) -> None:
+    """Draw through points, each a part of the width and of the height from below."""
+    board.scroll_into_view_if_needed()
+    box = board.bounding_box()
+    assert box
+    for i, (x, y) in enumerate(points):
+        page.mouse.move(box["x"] + x * box["width"], box["y"] + (1 - y) * box["height"])
+        if not i:
+            page.mouse.down()
+    page.mouse.up()
+
+
+def test_a_line_is_drawn_with_the_pointer(open_http_page: Visitor):
+    page = open_http_page(LINES)
+    asked = line_asked(page)
+    check = asked.get_by_role("button", name="Check")
+    check.click()
+    expect(asked.get_by_role("status")).to_contain_text("Draw the whole line")
+    expect(asked.locator(".covered")).to_be_hidden()
+    # A fast stroke passes all places between its points.
+    stroke(page, asked.locator(".board"), (0.02, 0.8), (0.6, 0.25), (0.98, 0.6))
+    values = asked.get_by_role("slider").evaluate_all("all => all.map((s) => +s.value)")
+    assert len(values) == 6 and values[:4] == sorted(values[:4], reverse=True)
+    assert values[3] < values[4] < values[5]
+    check.click()
+    expect(asked.locator(".covered")).to_be_visible()
+    said = asked.locator(".verdict")
+    expect(said).to_contain_text("The line of the output falls, then rises; so does")
+    kinds = asked.locator(".drawn polyline")
+    assert [kind.get_attribute("class") for kind in kinds.all()] == [
+        *("output", "arithmetic", "value")
+    ]
+    asked.get_by_text("The numbers").click()
+    assert len(verdicts(asked)) == 6
+    outputs = asked.locator("dl > div:last-child dd").all_inner_texts()
+    assert outputs == [f"{number} MiB" for number in U]
+    expect(page.locator(".tally")).to_contain_text("Your 6 predictions on this page")
+    reload(page)
+    expect(said).to_contain_text("so does yours")
+
+
+def test_a_line_is_drawn_with_the_keyboard(open_http_page: Visitor):
+    page = open_http_page(LINES)
+    asked = line_asked(page)
+    sliders = asked.get_by_role("slider")
+    expect(sliders).to_have_count(6)
+    first = asked.get_by_role("slider", name="1 segments", exact=True)
+    expect(first).to_have_attribute("aria-valuetext", "not drawn yet")
+    first.focus()
+    page.keyboard.press("End")
+    expect(first).to_have_attribute("aria-valuetext", "50 MiB")
+    for _ in range(5):
+        page.keyboard.press("Tab")
+        page.keyboard.press("ArrowDown")
+    expect(sliders.last).to_have_attribute("aria-valuetext", "24.5 MiB")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    said = asked.locator(".verdict")
+    expect(said).to_contain_text("yours falls, then stays level")
+    expect(asked.locator(".drawn [role=img]")).to_have_attribute(
+        "aria-label", said.inner_text()
+    )
+    asked.get_by_role("button", name="Cover again").click()
+    expect(first).to_have_attribute("aria-valuetext", "not drawn yet")
+    expect(first).to_be_focused()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "screen", [{"viewport": WIDE}, TOUCH_SCREEN], ids=["wide", "phone"]
+)
+def test_a_line_is_accessible(
+    open_http_page: Visitor, violations: Violations, screen: dict[str, Any], scheme: str
+):
+    page = open_http_page(LINES, color_scheme=scheme, **screen)
+    asked = line_asked(page)
+    assert violations(page) == [] and probe(page, "tooWide") == []
+    stroke(page, asked.locator(".board"), (0.02, 0.8), (0.98, 0.6))
+    asked.get_by_role("button", name="Check").click()
+    expect(asked.locator(".drawn")).to_be_visible()
+    assert violations(page) == [] and probe(page, "tooWide") == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -671,7 +805,7 @@ def test_nothing_leaves_the_browser(open_http_page: Visitor):
     page.wait_for_timeout(200)
     # What comes into view loads files of the site, as always.
     later = open_http_page.requests[before:]
-    folders = r"(?:_images/|_static/explorables/|_static/(?=(?:tally|record)\.))"
+    folders = r"(?:_images/|_static/explorables/|_static/(?=(?:tally|record|sketch)\.))"
     own = re.compile(rf"http://127\.0\.0\.1:\d+/{folders}[\w.-]+")
     assert [url for url in later if not own.fullmatch(url)] == []
     assert page.url == address

@@ -228,6 +228,12 @@ def test_the_record_is_drawn_warp_by_warp(page: Page):
     page.keyboard.press("ArrowRight")
     stores = "Warp 0. store_out: 32 threads, 32 sectors"
     expect(drawing).to_have_attribute("aria-label", stores)
+    words, drawn = drawing.locator("text").last, drawing.locator("rect, path")
+    bottoms = drawn.evaluate_all(
+        "all => all.map((e) => e.getBoundingClientRect().bottom)"
+    )
+    assert words.text_content() == "store_out: 32 threads, 32 sectors"
+    assert words.bounding_box()["y"] >= max(bottoms) - 1
     figure.get_by_label("Warp", exact=True).focus()
     page.keyboard.press("End")
     expect(drawing).to_have_attribute("aria-label", re.compile(r"Warp 127\. load_a"))

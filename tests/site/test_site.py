@@ -205,6 +205,19 @@ def test_section_numbers_have_three_levels_at_most(pages: Pages):
         assert all(number.count(".") <= 2 for number in numbers), path
 
 
+def test_above_each_table_of_symptoms_are_as_many_links_as_it_has_rows(
+    site: Path, pages: Pages
+):
+    guide = pages[site / "chapter_gpus/quick-guide.html"]
+    tables = [t for t in guide.select("table") if t.select_one("tr[id^=symptom-]")]
+    assert len(tables) == 5
+    for table in tables:
+        links = table.find_parent("section").select("p a.reference, p a[href*=html]")
+        above = [link for link in links if table in link.find_all_next("table")]
+        targets = {address(link) for link in above}
+        assert len(targets) >= len(table.select("tbody tr")), table.caption
+
+
 def test_the_card_and_the_icon_are_those_of_the_book(site: Path, pages: Pages):
     title = find(pages[site / "index.html"], "h1").text
     card = (ROOT / "static/card.svg").read_text("utf-8")

@@ -5,7 +5,7 @@ const assert = require("node:assert/strict");
 const { test } = require("node:test");
 
 const { close, library } = require("./support.js");
-const { KINDS, read, verdict } = require("../../static/guess.js");
+const { KINDS, read, verdict, verdictOnLine } = require("../../static/guess.js");
 
 test("readers may use the units of the book, with the same values", () => {
   const sorted = (kinds) => kinds.map((units) => Object.entries(units).sort()).sort();
@@ -127,3 +127,16 @@ test("items are in place or not", () => {
   assert.equal(inOrder("a → c → b"), "1 of 3 in place");
   assert.equal(inOrder("b → c → a"), "0 of 3 in place");
 });
+
+for (const [yours, output, varies, words] of [
+  [[40, 20, 40], [39, 20, 40], false, "falls, then rises; so does yours. Yours is right everywhere."],
+  [[30, 30, 30], [10, 20, 30], false, "rises; yours stays level. Yours is off the most at n = 1, too large by a factor of 3."],
+  [[10, 11, 12], [12, 11, 12], true, "stays level; so does yours. Yours is close everywhere."],
+  [[10, 30, 12], [10, 10, 30], true, "stays level, then rises; yours rises, then falls. Yours is off the most at n = 2, too large by a factor of 3."],
+  [[0, 2, 3], [1, 2, 3], false, "rises; so does yours. Yours is off the most at n = 1, too small."],
+])
+  test(`the line ${yours} beside ${output} ${words}`, () => {
+    const compared = yours.map((value, i) => ({ value, output: output[i], varies }));
+    const names = ["n = 1", "n = 2", "n = 3"];
+    assert.equal(verdictOnLine(compared, names), `The line of the output ${words}`);
+  });

@@ -56,6 +56,12 @@ test("what the reader compares is hidden until the array is sent", () => {
   }
 });
 
+test("the memory of a card is that of its data sheet and that which programs see", () => {
+  const memory = (card) => result(map, { card, part: "memory", sent: "yes" });
+  includes(memory("h100"), "80 GB on the data sheet, 84.9 GB for programs");
+  includes(memory("rtx4090"), "24 GB on the data sheet, which the chip reads at 1.01 TB/s");
+});
+
 test("the thickness of a bar is proportional to its bandwidth", () => {
   for (const width of [300, 600]) {
     const drawing = map.draw(changed(map, { card: "t4" }), width);

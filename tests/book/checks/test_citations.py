@@ -72,6 +72,25 @@ def test_a_wrong_citation_is_reported(make_book, text, message):
     assert problems(make_book, text) == [f"chapter/one.md:3: {message}"]
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[How many ms?]{.ask cited=queue-finished}", ""),
+        ("[How many ms?]{.ask cited=queue-finish}", "no measurement 'queue-finish'"),
+        ("[How many ms?]{.ask}", "no number to predict; write {.ask cited=NAME}"),
+        ("[How many?]{.ask cited=speed} Guess.", "is not alone; make it a paragraph"),
+        ("* [How many?]{.ask cited=speed}", "is not alone; make it a paragraph"),
+        ("[So many.]{.ask cited=speed}", "'So many.' is no question in plain words"),
+        ("[Is $n$ 2?]{.ask cited=speed}", "'Is $n$ 2?' is no question in plain words"),
+    ],
+)
+def test_a_text_that_asks_for_a_published_number_is_a_question(
+    make_book, text, message
+):
+    found = problems(make_book, text)
+    assert any(message in line for line in found) if message else found == []
+
+
 # Records
 
 

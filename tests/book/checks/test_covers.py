@@ -189,6 +189,32 @@ def test_figures_exercises_and_statements_need_none(
     assert found_in(make_book(one=f"# One\n\n{text}\n\n{figure}")) == []
 
 
+ASK = "[How many ms does a copy take?]{.ask cited=copy}\n"
+
+
+@pytest.mark.parametrize(
+    "text, problem",
+    [
+        (f"{ASK}\nIt takes 3.18 ms.\n", ""),
+        (f"Predict it.\n\n{ASK}", ""),
+        (f"It takes 3.18 ms.\n\n{ASK}", "tells '3.18 ms', the answer of line 5"),
+        (f"{ASK}{BELOW}\nIt takes 3.18 ms.\n", "tells '3.18 ms', the answer of line 3"),
+        (f"{ASK}\n[It]{{.open}} takes 3180 µs.\n", "tells '3.18 ms'"),
+        (f"{ASK}\nTwo are too high:\n\n* one\n* two\n", "introduces"),
+    ],
+)
+def test_a_published_number_waits_below_the_text_that_asks_for_it(
+    make_book: Callable[..., Book], text: str, problem: str
+):
+    book = make_book(tabs=("jax",), one=f"# One\n\n{text}")
+    head = "id,topic,what,framework,value,unit,hardware,source"
+    row = "copy,copies,copying,JAX,3.18,ms,a GPU,A.2026"
+    (book.root / "d2l").mkdir(exist_ok=True)
+    (book.root / "d2l/cited.csv").write_text(f"{head}\n{row}\n")
+    found = found_in(book)
+    assert len(found) == bool(problem) and all(problem in line for line in found)
+
+
 # The places at which readers found answers: a page as it was, with one paragraph below
 # the output, what its cells printed, and the words of the problem.
 FOUND: dict[str, tuple[str, list[Any], str]] = {

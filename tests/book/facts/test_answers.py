@@ -47,6 +47,15 @@ def test_a_unit_belongs_to_its_number(asking, place: str, printed: str, wanted: 
     assert numbers(asking(CELL.format(f'answer="{place}"'), printed)) == (wanted, "")
 
 
+@pytest.mark.parametrize("first, is_beyond", [("1", False), ("0.9", True), ("6", True)])
+def test_the_line_of_the_output_ends_on_the_board(asking, first: str, is_beyond: bool):
+    places = 'fields="1 | 2 | 4" answer="1: ? s | 2: ? s | 4: ? s"'
+    cell = CELL.format(f'{places} draw="1 to 5 over n"')
+    found = problems(asking(cell, f"1: {first} s\n2: 3 s\n4: 5 s"))
+    beyond = f"correct draw: {first} s is beyond the ends of the axis"
+    assert bool(found) == is_beyond == any(beyond in line for line in found)
+
+
 def test_the_cell_may_print_its_arithmetic(asking):
     settings = 'answer="measured ? s" arithmetic="predicted ? s"'
     assert numbers(asking(CELL.format(settings), PRINTED)) == ("0.84 s", "0.83 s")

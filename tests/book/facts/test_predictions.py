@@ -109,9 +109,28 @@ def test_paragraphs_wait_with_an_output(text: str, waits: bool, introduces: bool
     assert predictions.introduces(block) == introduces
 
 
+@pytest.mark.parametrize(
+    "ends, ticks, middle",
+    [
+        ("0 to 50", [0, 12.5, 25, 37.5, 50], 25),
+        ("10 to 1000", [10, 100, 1000], 100),
+        ("0.5 to 20", [1, 10], 10**0.5),
+    ],
+)
+def test_a_line_is_drawn_between_axes(ends: str, ticks: list[float], middle: float):
+    [cell] = parse(PREDICTING.format(f'draw="{ends} over the n of it"')).blocks
+    assert isinstance(cell, Cell)
+    axes = predictions.axes(cell)
+    assert axes and axes.over == "the n of it"
+    assert axes.ticks == pytest.approx(ticks)
+    heights = [axes.height(value) for value in (axes.least, middle, axes.most)]
+    assert heights == pytest.approx([0, 0.5, 1])
+
+
 PREDICTING = "```{{.python .input .predict {}}}\n%%tab all\nprint(1)\n```\n"
 ASKED = 'question="How many s?" '
 CELL = PREDICTING.format(f'{ASKED}answer="n: ? s"')
+LINE = 'fields="1 | 2 | 4" answer="? | ? | ?"'
 WRONG = "'$1 + 1 = {}$ s' is wrong, since the left side is 2"
 QUESTION = 'no question for readers; write question="How many ms for n = 8?"'
 
@@ -145,6 +164,15 @@ QUESTION = 'no question for readers; write question="How many ms for n = 8?"'
             *(3, "'b' must have one ?"),
         ),
         (PREDICTING.format(f'{ASKED}answer="?" right=largest'), 3, "without choices"),
+        (PREDICTING.format(f'{ASKED}answer="?" draw="0 to 9 over n"'), 3, "no line to"),
+        (
+            PREDICTING.format(f'{ASKED}{LINE} draw="0 to n"'),
+            *(3, 'no line to draw; write draw="0 to 50 over n"'),
+        ),
+        (
+            PREDICTING.format(f'{ASKED}choices="a | b" draw="0 to 9 over n"'),
+            *(3, "'draw' of a question with choices"),
+        ),
         (PREDICTING.format(f'{ASKED}choices="yes"'), 3, "two different choices"),
         (PREDICTING.format(f'{ASKED}choices="yes | "'), 3, "two different choices"),
         (
