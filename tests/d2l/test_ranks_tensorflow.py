@@ -165,7 +165,8 @@ def values_on_devices(variable):
 
 def test_devices_share_what_a_step_assigns(fw):
     """Else each would train with a value of its own, and a checkpoint has only one."""
-    model, found = Moved(), []
+    model = Moved()
+    found: list = []
 
     class Look(d2l.Callback):
         def after_step(self, trainer):

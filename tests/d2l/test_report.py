@@ -697,7 +697,7 @@ def test_command_with_a_framework_that_is_not_here(fw):
 
 @pytest.mark.parametrize("name", ["pytorch", "torch", "mxnet", "jax", "tensorflow"])
 def test_command_knows_every_framework(monkeypatch, capsys, name):
-    asked = []
+    asked: list[str] = []
     monkeypatch.setattr(importlib.util, "find_spec", asked.append)
     assert command.main([name]) == 1
     assert asked == ["torch", "mxnet", "jax", "tensorflow"]

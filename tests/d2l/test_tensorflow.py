@@ -393,7 +393,7 @@ def test_the_curves_contain_the_losses_of_layers(fw):
 
 def test_an_error_in_the_loss_leaves_keras_as_it_was():
     class Wrong(Penalized):
-        def loss(self, Y_hat, Y):
+        def loss(self, Y_hat, Y, averaged=True):
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

@@ -233,7 +233,8 @@ def test_the_record_is_drawn_warp_by_warp(page: Page):
         "all => all.map((e) => e.getBoundingClientRect().bottom)"
     )
     assert words.text_content() == "store_out: 32 threads, 32 sectors"
-    assert words.bounding_box()["y"] >= max(bottoms) - 1
+    box = words.bounding_box()
+    assert box and box["y"] >= max(bottoms) - 1
     figure.get_by_label("Warp", exact=True).focus()
     page.keyboard.press("End")
     expect(drawing).to_have_attribute("aria-label", re.compile(r"Warp 127\. load_a"))

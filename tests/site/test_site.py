@@ -212,7 +212,9 @@ def test_above_each_table_of_symptoms_are_as_many_links_as_it_has_rows(
     tables = [t for t in guide.select("table") if t.select_one("tr[id^=symptom-]")]
     assert len(tables) == 5
     for table in tables:
-        links = table.find_parent("section").select("p a.reference, p a[href*=html]")
+        section = table.find_parent("section")
+        assert section
+        links = section.select("p a.reference, p a[href*=html]")
         above = [link for link in links if table in link.find_all_next("table")]
         targets = {address(link) for link in above}
         assert len(targets) >= len(table.select("tbody tr")), table.caption
