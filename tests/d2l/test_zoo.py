@@ -4,12 +4,14 @@
 model, which it finds without the library. A framework without such a file has no test.
 """
 
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 from training import run
-from zoo import REFUSED, SAME, UNSHARED
+from zoo import OTHER, REFUSED, SAME, UNSHARED
 
 EPOCHS = 2
 CUT_AT, SAVE_EVERY = 5, 2  # of eight steps, so that the last save is that of step 4
@@ -172,3 +174,28 @@ def test_two_devices_resume(fw, entry, tmp_path):
     differing = differences(resumed, whole_run(fw, entry, tmp_path, **settings))
     known = entry.restored and entry.devices != UNSHARED
     assert (differing == {}) == known, differing
+
+
+# The table in the appendix
+
+APPENDIX = Path(__file__).parents[2] / "chapter_gpus/rank-tools.md"
+SHARED = {
+    SAME: "as on one device",
+    OTHER: "one for all, from a share",
+    UNSHARED: "each rank its own, with a warning",
+    REFUSED: "refused",
+}
+
+
+def test_the_appendix_tells_what_is_shared_and_restored(fw):
+    section = APPENDIX.read_text("utf-8").partition("## What Devices Share")[2]
+    table = section.partition(f":begin_tab:`{fw.tab}`")[2].partition(":end_tab:")[0]
+    rows = re.findall(r"^\| (.+) \| (.+) \| (yes|no) \|$", table, re.M)
+    entries = {entry.name: entry for entry in fw.zoo.ZOO}
+    for state, shared, restored in rows:
+        entry = entries[fw.zoo.STATES[state]]
+        on_two = "two_devices_train_as_one_does"
+        assert shared == ("fails" if entry.reasons(on_two) else SHARED[entry.devices])
+        known = entry.restored and not entry.reasons("a_run_that_is_resumed_equals")
+        assert restored == ("yes" if known else "no"), state
+    assert {state for state, _, _ in rows} == fw.zoo.STATES.keys()

@@ -470,3 +470,12 @@ ZOO = [
     Entry("NNX", Bridged, vectors),
     Entry("schedule", Scheduled, vectors),
 ]
+
+# The rows of the table in the appendix, and the models that show them.
+STATES = {
+    "parameters": "perceptron",
+    "`batch_stats`": "batch norm",
+    "any other collection": "counter",
+    "a random stream of its own": "VAE",
+    "a model of NNX, by `nnx.bridge.to_linen`": "NNX",
+}

@@ -896,3 +896,15 @@ ZOO = [
     Entry("nested", Paired, nested),
     Entry("contrastive", Contrastive, vectors, OTHER),
 ]
+
+# The rows of the table in the appendix, and the models that show them.
+STATES = {
+    "parameters": "perceptron",
+    "running statistics of batch normalization": "batch norm",
+    "an array in a plain attribute, constant": "constant",
+    "an array in a plain attribute, made anew by each step": "codebook",
+    "an array in a plain attribute, trained": "scratch",
+    "parameters of `params.get` in a list": "listed",
+    "blocks in a list": "hidden teacher",
+    "a number of Python": "number",
+}

@@ -665,3 +665,14 @@ ZOO = [
     Entry("dicts", Named, dicts),
     Entry("penalty", Penalized, vectors),
 ]
+
+# The rows of the table in the appendix, and the models that show them.
+STATES = {
+    "parameters": "perceptron",
+    "a buffer that a step changes": "batch norm",
+    "a tensor in a plain attribute, constant": "constant",
+    "a tensor in a plain attribute, made anew by each step": "codebook",
+    "a tensor in a plain attribute, trained": "scratch",
+    "a number of Python": "number",
+    "a number of Python in `get_extra_state`": "extra state",
+}

@@ -369,7 +369,8 @@ class GPT(Model):
         )
         self.places = tf.Variable(tf.range(8), trainable=False)
         self.norms = [layers.LayerNormalization() for _ in range(2)]
-        self.attention = layers.MultiHeadAttention(2, 8)
+        # A bias of the keys has no gradient but rounding, which Adam would enlarge.
+        self.attention = layers.MultiHeadAttention(2, 8, use_bias=False)
         self.up, self.down = layers.Dense(32, "gelu"), layers.Dense(16)
         self.last = layers.Dense(16)
 
@@ -682,3 +683,13 @@ ZOO = [
     Entry("spectral norm", Spectral, vectors),
     Entry("contrastive", Contrastive, vectors, OTHER),
 ]
+
+# The rows of the table in the appendix, and the models that show them.
+STATES = {
+    "parameters": "perceptron",
+    "moving averages of batch normalization": "batch norm",
+    "a weight without a name that a step assigns": "codebook",
+    "a trainable weight without a gradient, which a step assigns": "ungraded",
+    "a `tf.Variable` in a plain attribute, counting": "counting",
+    "a `tf.Variable` in a plain attribute, trained": "scratch",
+}
