@@ -3816,4 +3816,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from da6fb7c580c7fd26.
+# Generated from c387da071f4a7f9c.

@@ -3343,4 +3343,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 02d291f699ea599c.
+# Generated from 0c8fe9dfc4198275.

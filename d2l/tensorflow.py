@@ -616,7 +616,9 @@ class Trainer(HasSettings):
         """Return the sums of the gradients of all parts of a minibatch."""
         sums: list = []
         if any(isinstance(item, tf.RaggedTensor) for item in tf.nest.flatten(batch)):
-            for part, share in split_batch(batch, self.accumulate):  # not by a loop
+            for part, share in split_batch(  # not by a loop
+                batch, self.accumulate
+            ):
                 sums = self.add_part(sums, part, share)
             return sums
         for parts, number, share in equal_parts(batch, self.accumulate):
@@ -3655,4 +3657,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from a232d2294dfb7bf4.
+# Generated from e2d05f44c3c2dc16.

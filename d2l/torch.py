@@ -3726,4 +3726,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 837e09ef3a07c054.
+# Generated from b566da7d9532d879.

@@ -150,7 +150,7 @@ BROKEN = [
         "A\n[Press it.]{.wbe}\n",
         4,
         "unknown mark 'wbe'; choose from web, print, notebook, slide, point,"
-        " measured, cited, audited, arithmetic, open, play",
+        " measured, cited, audited, arithmetic, open, ask, play",
     ),
     ("A\nPress it.]{.web}\n", 4, "']{.web}' without its '['; add the bracket"),
     (
