@@ -352,7 +352,8 @@
 
   const isShrunk = (image) => image.clientWidth < 0.9 * image.getAttribute("width");
 
-  function enlarge(image) {
+  async function enlarge(image) {
+    await load("previews.css");
     const dialog = document.createElement("dialog");
     dialog.className = "enlarged";
     dialog.setAttribute("aria-label", "Picture");

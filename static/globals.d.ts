@@ -18,13 +18,15 @@ declare function bookPrepare(within: Element): void;
 declare function bookTarget(hash: string): Element | null;
 declare const bookGuess: {
   KINDS: Map<string, number>[];
+  RIGHT: number;
+  CLOSE: number;
+  factorOf(a: number, b: number): number;
   read(text: string, unit: string, question?: string): { value?: Answer; words?: string; problem?: string };
   verdict(value: Answer, arithmetic: Answer, output: Answer, name?: string, varies?: boolean): string;
   readFor(row: HTMLElement, asked: HTMLElement, text?: string): { value?: Answer; words?: string; problem?: string };
   textsOf(form: HTMLFormElement): string[];
   compare(asked: HTMLElement, rows: HTMLElement[], texts: string[]): Compared[];
   enter(compared: Compared): void;
-  verdictOnLine(compared: Compared[], names: string[]): string;
 };
 declare const bookSketch: { show(prediction: HTMLElement, compared: Compared[]): void };
 declare function bookTally(numbers: Compared[], erase: () => void): void;

@@ -184,35 +184,6 @@
     });
   }
 
-  // Returns in words where a line rises and falls; steps below a factor are level.
-  function course(values, factor) {
-    const steps = values.slice(1).map((value, i) => {
-      const [least, most] = [value, values[i]].sort((a, b) => a - b);
-      if (most < factor * least || most === least) return "stays level";
-      return value === most ? "rises" : "falls";
-    });
-    return steps.filter((step, i) => step !== steps[i - 1]).join(", then ");
-  }
-
-  // Returns what is said about a line that the reader has drawn, given what is compared at
-  // each of its places, and their names.
-  function verdictOnLine(compared, names) {
-    const level = compared.some(({ varies }) => varies) ? CLOSE : RIGHT;
-    const [yours, output] = ["value", "output"].map((name) =>
-      course(compared.map((each) => each[name]), level),
-    );
-    const drawn = yours === output ? "so does yours" : `yours ${yours}`;
-    const begin = `The line of the output ${output}; ${drawn}.`;
-    const off = compared.map(({ value, output }) => factorOf(value, output));
-    const most = Math.max(...off);
-    if (most < level) return `${begin} Yours is ${level === RIGHT ? "right" : "close"} everywhere.`;
-    const place = off.indexOf(most);
-    const { value, output: found } = compared[place];
-    const way = value < found ? "small" : "large";
-    const by = Number.isFinite(most) ? ` by a factor of ${most}` : "";
-    return `${begin} Yours is off the most at ${names[place]}, too ${way}${by}.`;
-  }
-
   // Writes the reader's answer and its verdict into a row.
   function enter({ row, value, words, arithmetic, output, name, varies }) {
     const shown = row.querySelector(".yours dd");
@@ -226,7 +197,7 @@
     shown.append(said);
   }
 
-  const guess = { KINDS, read, verdict, readFor, textsOf, compare, enter, verdictOnLine };
+  const guess = { KINDS, RIGHT, CLOSE, factorOf, read, verdict, readFor, textsOf, compare, enter };
   if (typeof module === "undefined") {
     Object.assign(window, { bookGuess: guess });
     document.addEventListener("input", number, true); // before the form hears of it

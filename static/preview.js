@@ -20,6 +20,7 @@
   }
 
   async function previewContent(link) {
+    await bookLoad("previews.css");
     const here = new URL(location.href);
     const there = new URL(link.href);
     if (here.pathname === there.pathname) {

@@ -3,6 +3,7 @@
 // the lines of the reader, of the arithmetic and of the output, above the rows of numbers.
 
 (() => {
+  const guess = typeof module === "undefined" ? bookGuess : require("./guess.js");
   const PARTS = 100; // of a slider, as in book/pages/covered_outputs.py
 
   const all = (selector, within) => [...within.querySelectorAll(selector)];
@@ -123,6 +124,35 @@
     paint();
   }
 
+  // Returns in words where a line rises and falls; steps below a factor are level.
+  function course(values, factor) {
+    const steps = values.slice(1).map((value, i) => {
+      const [least, most] = [value, values[i]].sort((a, b) => a - b);
+      if (most < factor * least || most === least) return "stays level";
+      return value === most ? "rises" : "falls";
+    });
+    return steps.filter((step, i) => step !== steps[i - 1]).join(", then ");
+  }
+
+  // Returns what is said about a line that the reader has drawn, given what is compared at
+  // each of its places, and their names.
+  function verdictOnLine(compared, names) {
+    const level = compared.some(({ varies }) => varies) ? guess.CLOSE : guess.RIGHT;
+    const [yours, output] = ["value", "output"].map((name) =>
+      course(compared.map((each) => each[name]), level),
+    );
+    const drawn = yours === output ? "so does yours" : `yours ${yours}`;
+    const begin = `The line of the output ${output}; ${drawn}.`;
+    const off = compared.map(({ value, output }) => guess.factorOf(value, output));
+    const most = Math.max(...off);
+    if (most < level) return `${begin} Yours is ${level === guess.RIGHT ? "right" : "close"} everywhere.`;
+    const place = off.indexOf(most);
+    const { value, output: found } = compared[place];
+    const way = value < found ? "small" : "large";
+    const by = Number.isFinite(most) ? ` by a factor of ${most}` : "";
+    return `${begin} Yours is off the most at ${names[place]}, too ${way}${by}.`;
+  }
+
   // Shows the lines that are compared, above the rows of an answer.
   function showAnswer(prediction, sketch, compared) {
     const answers = prediction.querySelector(".answers");
@@ -135,7 +165,7 @@
       .map((name) => [name, compared.map((each) => partOf(each[name]))])
       .filter(([, parts]) => parts.some(Number.isFinite));
     const board = boardOf(sketch);
-    const said = bookGuess.verdictOnLine(compared, names.map((name) => `${over} = ${name}`));
+    const said = verdictOnLine(compared, names.map((name) => `${over} = ${name}`));
     board.firstElementChild.innerHTML = svgOf(lines);
     board.append(...names.map((name) => element("span", "name", name)));
     board.setAttribute("role", "img");
@@ -159,5 +189,6 @@
     showAnswer(prediction, sketch, compared);
   }
 
-  Object.assign(window, { bookSketch: { show } });
+  if (typeof module === "undefined") Object.assign(window, { bookSketch: { show } });
+  else module.exports = { verdictOnLine };
 })();

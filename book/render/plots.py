@@ -56,7 +56,10 @@ PRINTED_COLORS = {COLORS[name][0]: color for name, color in PRINTED.items()}
 
 # Attributes that the root replaces, and values that are the default.
 UNUSED = {"class", "style", "font", "font-family", "type", "version"}
-DEFAULTS = {("opacity", "1"), ("fill-opacity", "1"), ("stroke-opacity", "1")}
+DEFAULTS = {
+    *(("opacity", "1"), ("fill-opacity", "1"), ("stroke-opacity", "1")),
+    ("text-anchor", "start"),
+}
 COORDINATES = {"x", "y", "width", "height"}
 FRACTION = re.compile(r"-?\d+\.\d+")
 COMMAND = re.compile(r"([A-Za-z])([^A-Za-z]*)")
@@ -240,7 +243,7 @@ def _declarations(style: str) -> tuple[tuple[str, str], ...]:
 
 def _shorten(coordinates: str) -> str:
     """Return coordinates with one decimal, a fifth of a pixel."""
-    rounded = FRACTION.sub(lambda match: f"{float(match[0]):.1f}", coordinates)
+    rounded = FRACTION.sub(lambda match: f"{round(float(match[0]), 1):g}", coordinates)
     return " ".join(rounded.split())
 
 

@@ -5,7 +5,8 @@ const assert = require("node:assert/strict");
 const { test } = require("node:test");
 
 const { close, library } = require("./support.js");
-const { KINDS, read, verdict, verdictOnLine } = require("../../static/guess.js");
+const { KINDS, read, verdict } = require("../../static/guess.js");
+const { verdictOnLine } = require("../../static/sketch.js");
 
 test("readers may use the units of the book, with the same values", () => {
   const sorted = (kinds) => kinds.map((units) => Object.entries(units).sort()).sort();
