@@ -141,6 +141,8 @@ def _restyled(element: Element, references: set[str]) -> Iterator[Element]:
         new.extend(_restyled(child, references))
     if name == "text":
         _join_formula(new)
+        if new.get("fill") == LIGHT["#000000"]:  # as that of the root
+            del new.attrib["fill"]
     if name == "g" and not new.attrib:
         yield from new
     elif name not in ("style", "metadata") and (len(new) or name not in ("g", "defs")):
