@@ -82,6 +82,9 @@ def test_attention_of_a_long_prompt_outweighs_the_weights():
     weights = 2 * (model.active - model.head) * 65536
     assert 1.2 < (flops - weights) / weights < 1.3
     assert model.prompt_flops(5000) < 1.1 * 2 * model.active * 5000
+    # 32 layers, whose 32 heads have 128 values each
+    mixing = model.token_flops(65536) - 2 * model.active
+    assert mixing == pytest.approx(4 * 32 * 32 * 128 * 65536, rel=1e-3)
 
 
 def test_windows_limit_what_a_token_reads_and_computes():

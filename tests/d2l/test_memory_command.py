@@ -473,3 +473,20 @@ def test_python_m_d2l_alone_names_the_command(capsys):
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: 'mem' is not a framework; use pytorch, ")
     assert line.endswith("or memory")
+
+
+def test_a_failing_step_is_told_with_its_line_once():
+    def fault(kind: type[Exception], text: str) -> str:
+        try:
+            raise kind(text)
+        except kind as error:
+            return step_memory.where(error)
+
+    told = fault(ValueError, "wrong sizes")
+    assert told.startswith("wrong sizes (at ") and "raise kind(text)" in told
+    line = told.removeprefix("wrong sizes (at ").removesuffix(")")
+    assert fault(ValueError, f"wrong, {line}") == f"wrong, {line}"
+    assert step_memory.where(ValueError("no line")) == "no line"
+    Fake = type("Fake", (ValueError,), {"__module__": "torch.fake_tensor"})
+    told = fault(Fake, "no item")
+    assert told.startswith("it reads values of a tensor") and "(no item)" in told
