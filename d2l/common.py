@@ -465,8 +465,11 @@ def pipeline_order(
 ) -> list[tuple[str, int]]:
     """Return the work of a stage, as pairs of a name and a microbatch's number.
 
-    The names are 'forward' and 'backward'. `schedule` is 'GPipe' or '1F1B'.
+    The names are 'forward' and 'backward'. Raises ValueError for a `schedule` other
+    than 'GPipe' and '1F1B'.
     """
+    if schedule not in ("GPipe", "1F1B"):
+        raise ValueError(f"schedule must be 'GPipe' or '1F1B', not {schedule!r}")
     ahead = num_microbatches if schedule == "GPipe" else num_stages - stage
     order = [("forward", i) for i in range(min(ahead, num_microbatches))]
     for i in range(num_microbatches):
@@ -599,4 +602,4 @@ def by_card(answer: Callable) -> str:
     return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
 
 
-# Generated from 1df2dcd5ba9073b7.
+# Generated from dcc3025ec366a0a6.

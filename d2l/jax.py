@@ -130,37 +130,38 @@ from d2l.tables import (
     turn_clocks,
     usable_memory,
 )
+from d2l.wrappers import as_module
 
 # fmt: off
 __all__ = [
-    "Block", "Callback", "Checkpoints", "Classifier", "DataModule", "Decoder",
-    "DeepMLP", "Digits", "FrameworkInfo", "GPUReport", "HyperParameters",
-    "LinearRegression", "LinearRegressionScratch", "MFU", "MLP", "Machine", "Module",
-    "Operation", "OperationRecorder", "Operations", "ProgressBoard", "Request", "SGD",
-    "SHAPES", "StepMemory", "SyntheticRegressionData", "Timer", "Trainer",
-    "TransformerLayer", "add_to_class", "array_bytes", "build_problems",
-    "bus_bandwidth", "cache_bytes", "card_data", "card_holds", "cited", "cited_rows",
-    "compile_kernel", "compute_in", "count_collectives", "count_instructions",
-    "count_messages", "count_traffic", "cpu", "decode", "device_group", "figure",
-    "fit_copy", "free_address", "gpu", "gpu_compiler_command", "gpu_info", "gpu_limits",
-    "gpu_report", "in_background", "keep_freed_memory", "language_model_plan",
-    "large_sum", "latest_checkpoint", "launch", "launcher_problems", "layout_program",
-    "lean_tanh", "likeliest", "list_operations", "make_cache", "make_language_model",
-    "mean", "measure_machine", "memory_problems", "memory_tape", "move_to", "nbytes",
-    "nn_Module", "num_gpus", "numpy", "nvidia_smi", "occupancy", "pipeline_order",
-    "pipeline_times", "plan_memory", "plot", "plot_ladder", "plot_trace",
-    "predict_memory", "product_times", "publish_checkpoint", "queue_times",
-    "rank_environment", "read_arrays", "read_collectives", "remedy", "rental_costs",
-    "rental_offers", "resnet18_adapters", "resnet18_calls", "resnet18_checkpointing",
-    "resnet18_copy", "resnet18_epoch", "resnet18_fits", "resnet18_freight",
-    "resnet18_intensity", "resnet18_products", "resnet18_roles", "resnet18_speedup",
-    "resnet18_traffic", "resnet18_waves", "ring_time", "run_kernel",
-    "scaling_efficiency", "schedule_buckets", "serve", "set_axes", "set_figsize",
-    "show_error", "show_images", "sight_problems", "square_product", "step_needs",
-    "stored_collectives", "stored_plans", "stored_turns", "synchronize", "time_call",
-    "time_in_turn", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks",
-    "usable_memory", "use_svg_display", "verdict", "visible_gpus", "wave_efficiency",
-    "write_arrays"
+    "Benchmark", "Block", "Callback", "Checkpoints", "Classifier", "DataModule",
+    "Decoder", "DeepMLP", "Digits", "FashionMNIST", "FrameworkInfo", "GPUReport",
+    "HyperParameters", "LinearRegression", "LinearRegressionScratch", "MFU", "MLP",
+    "Machine", "Module", "Operation", "OperationRecorder", "Operations",
+    "ProgressBoard", "Request", "SGD", "SHAPES", "StepMemory",
+    "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer", "add_to_class",
+    "array_bytes", "build_problems", "bus_bandwidth", "cache_bytes", "card_data",
+    "card_holds", "cited", "cited_rows", "compile_kernel", "compute_in",
+    "count_collectives", "count_instructions", "count_messages", "count_traffic", "cpu",
+    "decode", "device_group", "figure", "fit_copy", "free_address", "gpu",
+    "gpu_compiler_command", "gpu_info", "gpu_limits", "gpu_report", "in_background",
+    "keep_freed_memory", "language_model_plan", "large_sum", "latest_checkpoint",
+    "launch", "launcher_problems", "layout_program", "lean_tanh", "likeliest",
+    "list_operations", "make_cache", "make_language_model", "mean", "measure_machine",
+    "memory_problems", "memory_tape", "move_to", "nbytes", "nn_Module", "num_gpus",
+    "numpy", "nvidia_smi", "occupancy", "pipeline_order", "pipeline_times",
+    "plan_memory", "plot", "plot_ladder", "plot_trace", "predict_memory",
+    "product_times", "publish_checkpoint", "queue_times", "rank_environment",
+    "read_arrays", "read_collectives", "remedy", "rental_costs", "rental_offers",
+    "resnet18_adapters", "resnet18_calls", "resnet18_checkpointing", "resnet18_copy",
+    "resnet18_epoch", "resnet18_fits", "resnet18_freight", "resnet18_intensity",
+    "resnet18_products", "resnet18_roles", "resnet18_speedup", "resnet18_traffic",
+    "resnet18_waves", "ring_time", "run_kernel", "scaling_efficiency",
+    "schedule_buckets", "serve", "set_axes", "set_figsize", "show_error", "show_images",
+    "sight_problems", "square_product", "step_needs", "stored_collectives",
+    "stored_plans", "stored_turns", "synchronize", "time_call", "time_in_turn",
+    "try_all_gpus", "try_devices", "try_gpu", "turn_clocks", "usable_memory",
+    "use_svg_display", "verdict", "visible_gpus", "wave_efficiency", "write_arrays"
 ]
 from d2l.common import (  # noqa: F401, I001
     Block, GPULimits, LanguageModel, Machine, Operation, Request, StepMemory,
@@ -493,7 +494,7 @@ class Trainer(HasSettings):
     ):
         self.save_hyperparameters(ignore=["settings"])
         self.devices: Any = first_gpus(num_gpus) or [cpu()]
-        apply_settings(self, settings)  # type: ignore[arg-type]
+        apply_settings(self, settings)
         self.device = self.devices[0]
 
     def init_state(self, model: Module) -> TrainState:
@@ -593,18 +594,22 @@ class Trainer(HasSettings):
     @without_mesh()
     def fit(
         self,
-        model: Module,
+        model: Any,
         data: Any,
         *,
+        loss: Any = None,
+        optimizer: Any = None,
         key: Any = None,
         checkpoint_dir: str | Path | None = None,
     ) -> None:
         """Train `model` for `max_epochs` passes over the minibatches of `data`.
 
-        The initial parameters and the dropout depend on the random key `key`. In a
-        group of processes, each process calls `fit` with the same data. With
-        `checkpoint_dir`, save checkpoints there and continue from the newest.
+        A network that is no `d2l.Module` needs a `loss` and an `optimizer`, names or
+        objects of the framework. The initial parameters and the dropout depend on the
+        random key `key`. In a group of processes, each calls `fit` with the same data.
+        With `checkpoint_dir`, save checkpoints there and continue from the newest.
         """
+        model = as_module(model, loss, optimizer)
         data = check_objects(model, data)
         share_random_state()
         self.devices = in_all_processes(self.devices)
@@ -1751,7 +1756,7 @@ def read_collectives(text: str) -> list[Collective]:
     return [Collective(kind, *total) for kind, total in totals.items()]
 
 
-def count_collectives(function: Callable, *args: Any) -> list:
+def count_collectives(function: Any, *args: Any) -> list:
     """Return the collective operations of a function of `jax.jit`, by kind.
 
     It is compiled and does not run, so the arguments may be shapes.
@@ -1759,7 +1764,7 @@ def count_collectives(function: Callable, *args: Any) -> list:
     return read_collectives(function.lower(*args).compile().as_text())
 
 
-def count_messages(function: Callable, *args: Any) -> tuple:
+def count_messages(function: Any, *args: Any) -> tuple:
     """Return two arrays, the bytes that each device sends and receives.
 
     Only messages of `jax.lax.ppermute` count, in a function of `jax.jit`.
@@ -1816,10 +1821,10 @@ def layout_program(layout: str, devices: list, again: bool = False) -> str:
             lambda W, grad: W - 0.1 * grad, blocks, jax.grad(loss)(blocks, X)
         )
 
-    step = jax.jit(step, out_shardings=[(first, second)] * 4)
+    compiled = jax.jit(step, out_shardings=[(first, second)] * 4)
     on_cpu = devices[0].platform == "cpu"
     options = {} if on_cpu else {"xla_gpu_autotune_level": 0}
-    return step.lower(blocks, X).compile(compiler_options=options).as_text()
+    return compiled.lower(blocks, X).compile(compiler_options=options).as_text()
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
@@ -2236,6 +2241,8 @@ class DataModule(HyperParameters):
 
     root: str
     num_workers: int
+
+    batch_size: int
 
     def __init__(self, root: str = "../data", num_workers: int = 4):
         self.save_hyperparameters()
@@ -3781,39 +3788,48 @@ def adam_state(params: Any) -> tuple:
 
 # Aliases from config.ini
 def reshape(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.reshape(*args, **kwargs)`."""
     return x.reshape(*args, **kwargs)
 
 
 def reduce_sum(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.sum(*args, **kwargs)`."""
     return x.sum(*args, **kwargs)
 
 
 def argmax(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.argmax(*args, **kwargs)`."""
     return x.argmax(*args, **kwargs)
 
 
 def astype(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.astype(*args, **kwargs)`."""
     return x.astype(*args, **kwargs)
 
 
 def reduce_mean(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.mean(*args, **kwargs)`."""
     return x.mean(*args, **kwargs)
 
 
 def swapaxes(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.swapaxes(*args, **kwargs)`."""
     return x.swapaxes(*args, **kwargs)
 
 
 def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.repeat(*args, **kwargs)`."""
     return x.repeat(*args, **kwargs)
 
 
 def size(a: Any) -> Any:
+    """Return `a.size`."""
     return a.size
 
 
 def transpose(a: Any) -> Any:
+    """Return `a.T`."""
     return a.T
 
 
-# Generated from c387da071f4a7f9c.
+# Generated from 946adaa7a04225cf.

@@ -39,6 +39,8 @@ FOLLOWS = re.compile(f"Connection|remote process|{LATE.pattern}")
 
 # In a rank
 
+caller: Any = None  # the pipe to the process that has started this one
+
 
 @dataclass(order=True)
 class RankError:

@@ -118,36 +118,37 @@ from d2l.tables import (
     turn_clocks,
     usable_memory,
 )
+from d2l.wrappers import as_module
 
 # fmt: off
 __all__ = [
-    "Block", "Callback", "Checkpoint", "Checkpoints", "Classifier", "DataModule",
-    "DeepMLP", "Digits", "FrameworkInfo", "GPUReport", "HyperParameters",
-    "LinearRegression", "LinearRegressionScratch", "MFU", "MLP", "Machine",
-    "MemoryTape", "Module", "Operation", "OperationRecorder", "ProgressBoard",
-    "Request", "SGD", "SHAPES", "StepMemory", "SyntheticRegressionData", "Timer",
-    "Trainer", "TransformerLayer", "add_to_class", "all_arrays", "build_problems",
-    "bus_bandwidth", "cache_bytes", "card_data", "card_holds", "checkpoint", "cited",
-    "cited_rows", "compile_cuda", "compile_kernel", "count_instructions",
-    "count_traffic", "cpu", "decode", "figure", "fit_copy", "flatten", "free_ports",
-    "gpu", "gpu_info", "gpu_limits", "gpu_report", "group_environment", "in_background",
-    "keep_freed_memory", "large_sum", "latest_checkpoint", "launch",
-    "launcher_problems", "likeliest", "list_operations", "make_cache",
-    "make_language_model", "mean", "measure_machine", "memory_problems", "move_to",
-    "nbytes", "new_key", "nn_Module", "num_gpus", "numpy", "nvidia_smi", "occupancy",
-    "pipeline_order", "pipeline_times", "plot", "plot_ladder", "plot_trace",
-    "predict_memory", "product_times", "publish_checkpoint", "queue_times",
-    "rank_environment", "remedy", "rental_costs", "rental_offers", "resnet18_adapters",
-    "resnet18_calls", "resnet18_checkpointing", "resnet18_copy", "resnet18_epoch",
-    "resnet18_fits", "resnet18_freight", "resnet18_intensity", "resnet18_products",
-    "resnet18_roles", "resnet18_speedup", "resnet18_traffic", "resnet18_waves",
-    "ring_time", "run_kernel", "saved_bytes", "scaling_efficiency", "schedule_buckets",
-    "scratch_tensors", "serve", "set_axes", "set_figsize", "show_error", "show_images",
-    "sight_problems", "simulate_kernel", "square_product", "step_needs",
-    "stored_collectives", "stored_plans", "stored_turns", "synchronize", "time_call",
-    "time_in_turn", "trained_arrays", "try_all_gpus", "try_devices", "try_gpu",
-    "turn_clocks", "usable_memory", "use_svg_display", "verdict", "visible_gpus",
-    "wait_for_checkpoints", "wave_efficiency", "worker_store"
+    "Benchmark", "Block", "Callback", "Checkpoint", "Checkpoints", "Classifier",
+    "DataModule", "DeepMLP", "Digits", "FashionMNIST", "FrameworkInfo", "GPUReport",
+    "HyperParameters", "LinearRegression", "LinearRegressionScratch", "MFU", "MLP",
+    "Machine", "MemoryTape", "Module", "Operation", "OperationRecorder",
+    "ProgressBoard", "Request", "SGD", "SHAPES", "StepMemory",
+    "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer", "add_to_class",
+    "all_arrays", "build_problems", "bus_bandwidth", "cache_bytes", "card_data",
+    "card_holds", "checkpoint", "cited", "cited_rows", "compile_cuda", "compile_kernel",
+    "count_instructions", "count_traffic", "cpu", "decode", "figure", "fit_copy",
+    "flatten", "free_ports", "gpu", "gpu_info", "gpu_limits", "gpu_report",
+    "group_environment", "in_background", "keep_freed_memory", "large_sum",
+    "latest_checkpoint", "launch", "launcher_problems", "likeliest", "list_operations",
+    "make_cache", "make_language_model", "mean", "measure_machine", "memory_problems",
+    "move_to", "nbytes", "new_key", "nn_Module", "num_gpus", "numpy", "nvidia_smi",
+    "occupancy", "pipeline_order", "pipeline_times", "plot", "plot_ladder",
+    "plot_trace", "predict_memory", "product_times", "publish_checkpoint",
+    "queue_times", "rank_environment", "remedy", "rental_costs", "rental_offers",
+    "resnet18_adapters", "resnet18_calls", "resnet18_checkpointing", "resnet18_copy",
+    "resnet18_epoch", "resnet18_fits", "resnet18_freight", "resnet18_intensity",
+    "resnet18_products", "resnet18_roles", "resnet18_speedup", "resnet18_traffic",
+    "resnet18_waves", "ring_time", "run_kernel", "saved_bytes", "scaling_efficiency",
+    "schedule_buckets", "scratch_tensors", "serve", "set_axes", "set_figsize",
+    "show_error", "show_images", "sight_problems", "simulate_kernel", "square_product",
+    "step_needs", "stored_collectives", "stored_plans", "stored_turns", "synchronize",
+    "time_call", "time_in_turn", "trained_arrays", "try_all_gpus", "try_devices",
+    "try_gpu", "turn_clocks", "usable_memory", "use_svg_display", "verdict",
+    "visible_gpus", "wait_for_checkpoints", "wave_efficiency", "worker_store"
 ]
 from d2l.common import (  # noqa: F401, I001
     Block, GPULimits, LanguageModel, Machine, Operation, Request, StepMemory,
@@ -487,7 +488,7 @@ class Trainer(HasSettings):
     ):
         self.save_hyperparameters(ignore=["settings"])
         self.devices: Any = first_gpus(num_gpus) or [cpu()]
-        apply_settings(self, settings)  # type: ignore[arg-type]
+        apply_settings(self, settings)
         self.device = self.devices[0]
 
     def prepare_model(self, model: Module) -> None:
@@ -527,13 +528,22 @@ class Trainer(HasSettings):
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     @locate_errors()
     def fit(
-        self, model: Module, data: Any, *, checkpoint_dir: str | Path | None = None
+        self,
+        model: Any,
+        data: Any,
+        *,
+        loss: Any = None,
+        optimizer: Any = None,
+        checkpoint_dir: str | Path | None = None,
     ) -> None:
         """Train `model` for `max_epochs` passes over the minibatches of `data`.
 
-        With `checkpoint_dir`, save checkpoints there and continue from the newest.
+        A network that is no `d2l.Module` needs a `loss` and an `optimizer`, names or
+        objects of the framework. With `checkpoint_dir`, save checkpoints there and
+        continue from the newest.
         Read only checkpoints that you trust: a changed one can run code.
         """
+        model = as_module(model, loss, optimizer)
         data = check_objects(model, data)
         self.ranks: Any = Ranks(self)
         self.start(model, data)
@@ -2185,6 +2195,8 @@ class DataModule(HyperParameters):
     root: str
     num_workers: int
 
+    batch_size: int
+
     def __init__(self, root: str = "../data", num_workers: int = 4):
         self.save_hyperparameters()
 
@@ -3300,47 +3312,58 @@ def resnet18_activations(checkpointing: bool) -> int:
 
 # Aliases from config.ini
 def numpy(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.asnumpy(*args, **kwargs)`."""
     return x.asnumpy(*args, **kwargs)
 
 
 def reshape(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.reshape(*args, **kwargs)`."""
     return x.reshape(*args, **kwargs)
 
 
 def to(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.as_in_context(*args, **kwargs)`."""
     return x.as_in_context(*args, **kwargs)
 
 
 def reduce_sum(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.sum(*args, **kwargs)`."""
     return x.sum(*args, **kwargs)
 
 
 def argmax(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.argmax(*args, **kwargs)`."""
     return x.argmax(*args, **kwargs)
 
 
 def astype(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.astype(*args, **kwargs)`."""
     return x.astype(*args, **kwargs)
 
 
 def reduce_mean(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.mean(*args, **kwargs)`."""
     return x.mean(*args, **kwargs)
 
 
 def swapaxes(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.swapaxes(*args, **kwargs)`."""
     return x.swapaxes(*args, **kwargs)
 
 
 def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.repeat(*args, **kwargs)`."""
     return x.repeat(*args, **kwargs)
 
 
 def size(a: Any) -> Any:
+    """Return `a.size`."""
     return a.size
 
 
 def transpose(a: Any) -> Any:
+    """Return `a.T`."""
     return a.T
 
 
-# Generated from 0c8fe9dfc4198275.
+# Generated from 30bf94d2841d7d1b.

@@ -9,7 +9,7 @@ import os
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Integral, Real
 from textwrap import shorten
 from typing import Any
@@ -358,28 +358,53 @@ class SettingsSignature:
         return inspect.Signature(named)
 
 
+# What other trainers call a setting of this one.
+SYNONYMS = {
+    **dict.fromkeys(("epochs", "num_epochs"), "max_epochs"),
+    **dict.fromkeys(("clip", "grad_clip", "max_grad_norm"), "gradient_clip_val"),
+    **dict.fromkeys(
+        ("accumulate_grad_batches", "gradient_accumulation_steps"), "accumulate"
+    ),
+}
+
+
+def meant_setting(name: str, known: Iterable[str], cutoff: float) -> str | None:
+    """Return the setting in `known` that `name` stands for or resembles, or None."""
+    known = [*known]
+    if SYNONYMS.get(name) in known:
+        return SYNONYMS[name]
+    return next(iter(difflib.get_close_matches(name, known, 1, cutoff)), None)
+
+
 class HasSettings(HyperParameters):
     """A base class of trainers, which refuses misspelt settings."""
 
     __signature__ = SettingsSignature()
 
+    # What functions outside of the class give to it, or to a trainer.
+    ranks: Any
+    should_stop: bool
+    checkpoint_class: Any
+    gpus: Any
+    loss_scale: Any
+
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in vars(self) and not hasattr(type(self), name):
-            known = settings_of(type(self))
-            if close := difflib.get_close_matches(name, known, 1, 0.8):
+            # An attribute of the reader's own may resemble a setting a little.
+            meant = meant_setting(name, settings_of(type(self)), cutoff=0.75)
+            if meant:
                 raise AttributeError(
-                    f"{name!r} is not a setting of the trainer; did you mean "
-                    f"{close[0]!r}?"
+                    f"{name!r} is not a setting of the trainer; did you mean {meant!r}?"
                 )
         super().__setattr__(name, value)
 
 
-def apply_settings(trainer: Any, settings: dict[str, Any]) -> None:
+def apply_settings(trainer: Any, settings: Mapping[str, Any]) -> None:
     """Set the settings of a trainer; raise TypeError for a name that is not one."""
     known = settings_of(type(trainer))
     for name, value in settings.items():
         if name not in known:
-            close = difflib.get_close_matches(name, known, 1)
-            advice = f"did you mean {close[0]!r}?" if close else f"use {[*known]}"
+            meant = meant_setting(name, known, cutoff=0.6)
+            advice = f"did you mean {meant!r}?" if meant else f"use {[*known]}"
             raise TypeError(f"{name!r} is not a setting of the trainer; {advice}")
         setattr(trainer, name, value)

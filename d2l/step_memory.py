@@ -366,7 +366,7 @@ def count_parameters(module: Any) -> int:
     return sum(p.numel() for p in module.parameters())
 
 
-def checkpointed(torch: ModuleType, kind: type) -> type:
+def checkpointed(torch: ModuleType, kind: Any) -> type:
     """Return a class of blocks like `kind` that keep only their inputs."""
     from torch.utils.checkpoint import checkpoint
 

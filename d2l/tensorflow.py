@@ -119,36 +119,37 @@ from d2l.tables import (
     turn_clocks,
     usable_memory,
 )
+from d2l.wrappers import as_module
 
 # fmt: off
 __all__ = [
-    "Block", "Callback", "Checkpoints", "Classifier", "DataModule", "DeepMLP", "Device",
-    "Digits", "FrameworkInfo", "GPUReport", "HyperParameters", "LinearRegression",
-    "LinearRegressionScratch", "MFU", "MLP", "Machine", "Module", "Operation",
-    "ProgressBoard", "Recompute", "Request", "SGD", "SHAPES", "StepMemory",
-    "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer", "add_to_class",
-    "build_problems", "bus_bandwidth", "cache_bytes", "card_data", "card_holds",
-    "cited", "cited_rows", "compile_cuda", "compile_kernel", "count_instructions",
-    "count_traffic", "cpu", "decode", "figure", "fit_copy", "free_ports", "gpu",
-    "gpu_info", "gpu_limits", "gpu_report", "in_background", "in_precision",
-    "join_workers", "keep_freed_memory", "large_sum", "latest_checkpoint", "launch",
-    "launcher_problems", "likeliest", "list_operations", "make_cache",
-    "make_language_model", "mean", "measure_machine", "memory_info", "memory_problems",
-    "memory_tape", "mirrored_strategy", "move_to", "nbytes", "needed_operations",
-    "nn_Module", "num_gpus", "numpy", "nvidia_smi", "occupancy", "pipeline_order",
-    "pipeline_times", "plot", "plot_ladder", "plot_trace", "predict_memory",
-    "product_times", "publish_checkpoint", "queue_times", "rank_environment", "remedy",
-    "rental_costs", "rental_offers", "replica_id", "resnet18_adapters",
-    "resnet18_calls", "resnet18_checkpointing", "resnet18_copy", "resnet18_epoch",
-    "resnet18_fits", "resnet18_freight", "resnet18_intensity", "resnet18_products",
-    "resnet18_roles", "resnet18_speedup", "resnet18_traffic", "resnet18_waves",
-    "ring_time", "run_kernel", "run_on", "scaling_efficiency", "schedule_buckets",
-    "scratch_tensors", "send", "serve", "set_axes", "set_figsize", "show_error",
-    "show_images", "sight_problems", "simulate_kernel", "square_product", "step_needs",
-    "stored_collectives", "stored_plans", "stored_turns", "synchronize", "time_call",
-    "time_in_turn", "trace", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks",
-    "usable_memory", "use_svg_display", "verdict", "visible_gpus", "wave_efficiency",
-    "worker_rank"
+    "Benchmark", "Block", "Callback", "Checkpoints", "Classifier", "DataModule",
+    "DeepMLP", "Device", "Digits", "FashionMNIST", "FrameworkInfo", "GPUReport",
+    "HyperParameters", "LinearRegression", "LinearRegressionScratch", "MFU", "MLP",
+    "Machine", "Module", "Operation", "ProgressBoard", "Recompute", "Request", "SGD",
+    "SHAPES", "StepMemory", "SyntheticRegressionData", "Timer", "Trainer",
+    "TransformerLayer", "add_to_class", "build_problems", "bus_bandwidth",
+    "cache_bytes", "card_data", "card_holds", "cited", "cited_rows", "compile_cuda",
+    "compile_kernel", "count_instructions", "count_traffic", "cpu", "decode", "figure",
+    "fit_copy", "free_ports", "gpu", "gpu_info", "gpu_limits", "gpu_report",
+    "in_background", "in_precision", "join_workers", "keep_freed_memory", "large_sum",
+    "latest_checkpoint", "launch", "launcher_problems", "likeliest", "list_operations",
+    "make_cache", "make_language_model", "mean", "measure_machine", "memory_info",
+    "memory_problems", "memory_tape", "mirrored_strategy", "move_to", "nbytes",
+    "needed_operations", "nn_Module", "num_gpus", "numpy", "nvidia_smi", "occupancy",
+    "pipeline_order", "pipeline_times", "plot", "plot_ladder", "plot_trace",
+    "predict_memory", "product_times", "publish_checkpoint", "queue_times",
+    "rank_environment", "remedy", "rental_costs", "rental_offers", "replica_id",
+    "resnet18_adapters", "resnet18_calls", "resnet18_checkpointing", "resnet18_copy",
+    "resnet18_epoch", "resnet18_fits", "resnet18_freight", "resnet18_intensity",
+    "resnet18_products", "resnet18_roles", "resnet18_speedup", "resnet18_traffic",
+    "resnet18_waves", "ring_time", "run_kernel", "run_on", "scaling_efficiency",
+    "schedule_buckets", "scratch_tensors", "send", "serve", "set_axes", "set_figsize",
+    "show_error", "show_images", "sight_problems", "simulate_kernel", "square_product",
+    "step_needs", "stored_collectives", "stored_plans", "stored_turns", "synchronize",
+    "time_call", "time_in_turn", "trace", "try_all_gpus", "try_devices", "try_gpu",
+    "turn_clocks", "usable_memory", "use_svg_display", "verdict", "visible_gpus",
+    "wave_efficiency", "worker_rank"
 ]
 from d2l.common import (  # noqa: F401, I001
     Block, GPULimits, LanguageModel, Machine, Operation, Request, StepMemory,
@@ -487,7 +488,7 @@ class Trainer(HasSettings):
     ):
         self.save_hyperparameters(ignore=["settings"])
         self.devices: Any = first_gpus(num_gpus) or [cpu()]
-        apply_settings(self, settings)  # type: ignore[arg-type]
+        apply_settings(self, settings)
         self.device = self.devices[0]
 
     def prepare_model(self, model: Module) -> None:
@@ -530,12 +531,21 @@ class Trainer(HasSettings):
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     @locate_errors()
     def fit(
-        self, model: Module, data: Any, *, checkpoint_dir: str | Path | None = None
+        self,
+        model: Any,
+        data: Any,
+        *,
+        loss: Any = None,
+        optimizer: Any = None,
+        checkpoint_dir: str | Path | None = None,
     ) -> None:
         """Train `model` for `max_epochs` passes over the minibatches of `data`.
 
-        With `checkpoint_dir`, save checkpoints there and continue from the newest.
+        A network that is no `d2l.Module` needs a `loss` and an `optimizer`, names or
+        objects of the framework. With `checkpoint_dir`, save checkpoints there and
+        continue from the newest.
         """
+        model = as_module(model, loss, optimizer)
         data = check_objects(model, data)
         self.ranks: Any = Ranks(self)
         share_random_state()
@@ -666,7 +676,7 @@ class Trainer(HasSettings):
             try:
                 yield
             finally:
-                vars(self.model).pop("call", None)
+                self.model.__dict__.pop("call", None)
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def validate_share(self, batch: Any) -> None:
@@ -890,7 +900,7 @@ def trace_step(
                 optimizer = one_optimizer(model)
                 graph = trace(step, specs)
     finally:
-        vars(model).pop("plot", None)
+        model.__dict__.pop("plot", None)
         model.training = mode
     return TracedStep(graph, forward, sums, optimizer)
 
@@ -1883,7 +1893,7 @@ class Ranks:
         try:
             results = strategy.run(run, args=(batch,))
         finally:
-            vars(trainer.model).pop("plot", None)
+            trainer.model.__dict__.pop("plot", None)
         for (key, train), value in results.items():
             trainer.model.plot(key, strategy.reduce("SUM", value, axis=None), train)
 
@@ -2419,6 +2429,8 @@ class DataModule(HyperParameters):
     root: str
     num_workers: int
 
+    batch_size: int
+
     def __init__(self, root: str = "../data", num_workers: int = 4):
         self.save_hyperparameters()
 
@@ -2436,7 +2448,7 @@ class DataModule(HyperParameters):
 
     def get_tensorloader(
         self, tensors: Sequence, train: bool, indices: slice = slice(0, None)
-    ) -> Iterable:
+    ) -> Any:
         """Return minibatches of the examples `indices`, shuffled if `train`."""
         with tf.device("/CPU:0"):  # where the dataset reads them
             tensors = tuple(tf.identity(a[indices]) for a in tensors)
@@ -3650,11 +3662,13 @@ def resnet18_activations(checkpointing: bool) -> int:
 
 # Aliases from config.ini
 def numpy(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.numpy(*args, **kwargs)`."""
     return x.numpy(*args, **kwargs)
 
 
 def size(a: Any) -> Any:
+    """Return `tf.size(a).numpy()`."""
     return tf.size(a).numpy()
 
 
-# Generated from e2d05f44c3c2dc16.
+# Generated from 29f990bfa2cd3088.

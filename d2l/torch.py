@@ -141,19 +141,21 @@ from d2l.tables import (
     turn_clocks,
     usable_memory,
 )
+from d2l.wrappers import as_module
 
 # fmt: off
 __all__ = [
-    "Block", "Callback", "Checkpoints", "Classifier", "DataModule", "DeepMLP", "Digits",
-    "FrameworkInfo", "GPUReport", "HyperParameters", "LinearRegression",
-    "LinearRegressionScratch", "MFU", "MLP", "Machine", "MemoryTape", "Module",
-    "Operation", "OperationRecorder", "ProgressBoard", "Request", "SGD", "SHAPES",
-    "StepMemory", "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer",
-    "add_to_class", "build_problems", "bus_bandwidth", "cache_bytes", "card_data",
-    "card_holds", "cited", "cited_rows", "compile_kernel", "count_collectives",
-    "count_instructions", "count_traffic", "cpu", "decode", "figure", "fit_copy", "gpu",
-    "gpu_info", "gpu_limits", "gpu_report", "in_background", "inner_loop",
-    "interpret_kernel", "keep_freed_memory", "large_sum", "latest_checkpoint", "launch",
+    "Benchmark", "Block", "Callback", "Checkpoints", "Classifier", "DataModule",
+    "DeepMLP", "Digits", "FashionMNIST", "FrameworkInfo", "GPUReport",
+    "HyperParameters", "LinearRegression", "LinearRegressionScratch", "MFU", "MLP",
+    "Machine", "MemoryTape", "Module", "Operation", "OperationRecorder",
+    "ProgressBoard", "Request", "SGD", "SHAPES", "StepMemory",
+    "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer", "add_to_class",
+    "build_problems", "bus_bandwidth", "cache_bytes", "card_data", "card_holds",
+    "cited", "cited_rows", "compile_kernel", "count_collectives", "count_instructions",
+    "count_traffic", "cpu", "decode", "figure", "fit_copy", "gpu", "gpu_info",
+    "gpu_limits", "gpu_report", "in_background", "inner_loop", "interpret_kernel",
+    "keep_freed_memory", "large_sum", "latest_checkpoint", "launch",
     "launcher_problems", "likeliest", "list_operations", "make_cache",
     "make_language_model", "mean", "measure_machine", "memory_problems", "move_to",
     "nbytes", "nn_Module", "num_gpus", "numpy", "nvidia_smi", "occupancy",
@@ -507,7 +509,7 @@ class Trainer(HasSettings):
     ):
         self.save_hyperparameters(ignore=["settings"])
         self.devices: Any = first_gpus(num_gpus) or [cpu()]
-        apply_settings(self, settings)  # type: ignore[arg-type]
+        apply_settings(self, settings)
         self.device = self.devices[0]
 
     def prepare_model(self, model: Module) -> None:
@@ -550,13 +552,22 @@ class Trainer(HasSettings):
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     @locate_errors()
     def fit(
-        self, model: Module, data: Any, *, checkpoint_dir: str | Path | None = None
+        self,
+        model: Any,
+        data: Any,
+        *,
+        loss: Any = None,
+        optimizer: Any = None,
+        checkpoint_dir: str | Path | None = None,
     ) -> None:
         """Train `model` for `max_epochs` passes over the minibatches of `data`.
 
-        With `checkpoint_dir`, save checkpoints there and continue from the newest.
+        A network that is no `d2l.Module` needs a `loss` and an `optimizer`, names or
+        objects of the framework. With `checkpoint_dir`, save checkpoints there and
+        continue from the newest.
         Read only checkpoints that you trust: a changed one can run code.
         """
+        model = as_module(model, loss, optimizer)
         data = check_objects(model, data)
         check_module(model)
         find_ranks(self)
@@ -2255,6 +2266,8 @@ class DataModule(HyperParameters):
     root: str
     num_workers: int
 
+    batch_size: int
+
     def __init__(self, root: str = "../data", num_workers: int = 4):
         self.save_hyperparameters()
 
@@ -2964,7 +2977,7 @@ def join_ranks(rank: int, size: int, patience: float, folder: str) -> None:
         from IPython import get_ipython
 
         type(get_ipython()).clear_instance()  # only the caller shows pictures
-    inductor = sys.modules.get("torch._inductor.config")
+    inductor: Any = sys.modules.get("torch._inductor.config")
     if inductor:
         inductor.compile_threads = 1  # the workers of the caller do not work here
     os.environ.update(
@@ -2993,7 +3006,7 @@ def run_rank(
     states: list,
 ) -> None:
     """Call a function as a rank, write its result or its error to a file, and wait."""
-    forked, tell_caller.pipe = not isinstance(call, bytes), pipes.pop(rank)
+    forked, launcher.caller = not isinstance(call, bytes), pipes.pop(rank)
     for other in pipes:
         other.close()  # so that the caller sees the end of each rank
 
@@ -3011,7 +3024,7 @@ def run_rank(
 
 def tell_caller(*message: Any) -> None:
     """Call the argument `receive` of `launch` with `message`, in the caller."""
-    tell_caller.pipe.send(message)
+    launcher.caller.send(message)
 
 
 def can_fork() -> bool:
@@ -3241,8 +3254,8 @@ def fit_in_ranks(
         "ranks",
         "checkpoints",
     ):
-        vars(trainer).pop(name, None)  # the ranks make their own
-    vars(model).pop("trainer", None)
+        trainer.__dict__.pop(name, None)  # the ranks make their own
+    model.__dict__.pop("trainer", None)
     board, model.board = model.board, ProgressBoard()
     board.xlabel, board.xlim = "epoch", [0, trainer.max_epochs]
     if checkpoint_dir:  # no curves of an earlier run in the checkpoints
@@ -3679,51 +3692,63 @@ def resnet18_activations(checkpointing: bool) -> int:
 
 # Aliases from config.ini
 def numpy(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.detach().cpu().numpy(*args, **kwargs)`."""
     return x.detach().cpu().numpy(*args, **kwargs)
 
 
 def size(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.numel(*args, **kwargs)`."""
     return x.numel(*args, **kwargs)
 
 
 def reshape(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.reshape(*args, **kwargs)`."""
     return x.reshape(*args, **kwargs)
 
 
 def to(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.to(*args, **kwargs)`."""
     return x.to(*args, **kwargs)
 
 
 def reduce_sum(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.sum(*args, **kwargs)`."""
     return x.sum(*args, **kwargs)
 
 
 def argmax(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.argmax(*args, **kwargs)`."""
     return x.argmax(*args, **kwargs)
 
 
 def astype(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.type(*args, **kwargs)`."""
     return x.type(*args, **kwargs)
 
 
 def transpose(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.t(*args, **kwargs)`."""
     return x.t(*args, **kwargs)
 
 
 def reduce_mean(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.mean(*args, **kwargs)`."""
     return x.mean(*args, **kwargs)
 
 
 def expand_dims(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.unsqueeze(*args, **kwargs)`."""
     return x.unsqueeze(*args, **kwargs)
 
 
 def swapaxes(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.swapaxes(*args, **kwargs)`."""
     return x.swapaxes(*args, **kwargs)
 
 
 def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return `x.repeat(*args, **kwargs)`."""
     return x.repeat(*args, **kwargs)
 
 
-# Generated from b566da7d9532d879.
+# Generated from 81f7976f89d29868.

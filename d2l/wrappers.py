@@ -1,7 +1,7 @@
 """Wraps a model of plain PyTorch, Flax, Keras or Gluon as a `Module` of this library.
 
-`wrap(model, loss, optimizer)` gives the model a loss and an optimizer by their names,
-so that what this library predicts for a `d2l.Module`, it predicts for any model. In a
+`wrap(model, loss, optimizer)` gives the model a loss and an optimizer, so that what
+this library trains or predicts for a `d2l.Module`, it does for any model. In a
 minibatch, the inputs of the model come first and the labels last.
 """
 
@@ -44,26 +44,57 @@ def is_module(model: Any) -> bool:
     return library is not None and isinstance(model, library.Module)
 
 
-def wrap(model: Any, loss: str, optimizer: str) -> Any:
+def wrap(model: Any, loss: Any, optimizer: Any) -> Any:
     """Return a `d2l.Module` that trains `model` with a loss and an optimizer.
 
-    Raises ValueError if the framework has no loss or no optimizer of that name.
+    Both are names, or objects of the framework. Raises ValueError if the framework has
+    no loss or no optimizer of that name.
     """
-    library = importlib.import_module(library_of(model))
+    library: Any = importlib.import_module(library_of(model))
+    wrapped: Any
     wrapped, losses, optimizers = WRAPPERS[library.__name__](library, model)
-    named_loss = chosen("--loss", losses, loss)
-    wrapped.named_loss = staticmethod(named_loss)
-    make_optimizer = chosen("--optimizer", optimizers, optimizer)
+    scalar, fitting = CALLERS[library.__name__]
+    if isinstance(loss, str):
+        wrapped.named_loss = staticmethod(chosen("loss", losses, loss))
+    else:
+        wrapped.named_loss = staticmethod(scalar(library, loss))
+    if isinstance(optimizer, str):
+        make_optimizer = chosen("optimizer", optimizers, optimizer)
+    else:
+        make_optimizer = functools.partial(fitting, library, optimizer)
     wrapped.configure_optimizers = lambda self: make_optimizer(self)
     wrapped.__name__ = type(model).__name__  # in messages
     return wrapped()
 
 
-def chosen(option: str, table: Mapping[str, Any], name: str) -> Any:
+def as_module(model: Any, loss: Any = None, optimizer: Any = None) -> Any:
+    """Return `model`, or if it is a network of the framework, a `d2l.Module` around it.
+
+    Raises TypeError if a network lacks a loss or an optimizer, or a module gets one.
+    """
+    library, kind = library_of(model), type(model).__name__
+    if not library or is_module(model) or hasattr(model, "training_step"):
+        if loss is not None or optimizer is not None:
+            raise TypeError(
+                f"a {kind} does not take loss= and optimizer=; it has its own, by the "
+                "methods loss and configure_optimizers"
+            )
+        return model
+    if loss is None or optimizer is None:
+        raise TypeError(
+            f"a {kind} needs a loss and an optimizer: write fit(model, data, "
+            f"loss='cross_entropy', optimizer={EXAMPLES[library]}), or derive it from "
+            "d2l.Module"
+        )
+    return wrap(model, loss, optimizer)
+
+
+def chosen(name: str, table: Mapping[str, Any], choice: str) -> Any:
     """Return the entry of a table; raise ValueError with its names if there is none."""
-    if name not in table:
-        raise ValueError(f"{option}: '{name}' is unknown; write {', '.join(table)}")
-    return table[name]
+    if choice not in table:
+        known = ", ".join(table)
+        raise ValueError(f"the {name} '{choice}' is unknown; write {known}")
+    return table[choice]
 
 
 # The outputs and the labels
@@ -85,7 +116,7 @@ def predictions(outputs: Any) -> Any:
     kind = type(outputs).__name__
     raise TypeError(
         f"the model returns {kind}, and a loss needs an array; if {kind} holds the "
-        "loss itself, write --loss own, except in Keras"
+        "loss itself, choose the loss 'own', except in Keras"
     )
 
 
@@ -103,7 +134,7 @@ def own_loss(outputs: Any) -> Any:
     for item in found:
         if getattr(item, "shape", None) in ((), (1,)):
             return item
-    raise ValueError("--loss own: none of the model's outputs is a scalar loss")
+    raise ValueError("the loss 'own': none of the model's outputs is a scalar loss")
 
 
 def labels_by_name(function: Callable) -> str:
@@ -185,7 +216,9 @@ def wrap_torch(d2l: Any, model: Any) -> tuple[type, dict, dict]:
             super().__init__()
             self.net = model
 
-        def training_step(self, batch: Sequence) -> Any:
+        def batch_loss(self, batch: Sequence) -> Any:
+            """Return the loss of a minibatch."""
+            d2l.check_batch(batch)
             *inputs, y = batch
             if self.named_loss is not own_loss:
                 return self.named_loss(self.net(*inputs), y)
@@ -193,6 +226,14 @@ def wrap_torch(d2l: Any, model: Any) -> tuple[type, dict, dict]:
             return own_loss(
                 self.net(*inputs, **{name: y}) if name else self.net(*batch)
             )
+
+        def training_step(self, batch: Sequence) -> Any:
+            l = self.batch_loss(batch)
+            self.plot("loss", l, train=True)
+            return l
+
+        def validation_step(self, batch: Sequence) -> None:
+            self.plot("loss", self.batch_loss(batch), train=False)
 
     def optimizer(name: str, **options: float) -> Callable:
         def make(module: Any) -> Any:
@@ -248,7 +289,13 @@ def wrap_jax(d2l: Any, model: Any) -> tuple[type, dict, dict]:
     name = labels_by_name(type(model).__call__)
 
     class Wrapped(base):
-        options = {key: value for key, value in TRAINING.items() if key in names}
+        training: bool = True
+
+        @property
+        def options(self) -> dict[str, bool]:
+            """The arguments that tell the model its mode."""
+            known = {key: value for key, value in TRAINING.items() if key in names}
+            return {key: value is self.training for key, value in known.items()}
 
         @d2l.nn.nowrap
         def arguments(self, X: Sequence, y: Any) -> tuple[tuple, dict]:
@@ -263,15 +310,20 @@ def wrap_jax(d2l: Any, model: Any) -> tuple[type, dict, dict]:
             """Return the loss that was chosen, and the statistics."""
             args, kwargs = self.arguments(X, y)
             outputs, updates = state.apply_fn(
-                {"params": params, "batch_stats": state.batch_stats},
+                state.variables(params),
                 *args,
                 **kwargs,
-                mutable=d2l.nn.DenyList("params"),
-                rngs=dict.fromkeys(("params", "dropout"), state.dropout_rng),
+                mutable=[*state.collections()],
+                rngs=state.rngs(),
             )
             if self.named_loss is own_loss:
                 return own_loss(outputs), updates
             return self.named_loss(outputs, y), updates
+
+        @d2l.nn.nowrap
+        def validation_step(self, params: Any, batch: Sequence, state: Any) -> None:
+            l, _ = self.loss(params, batch[:-1], batch[-1], state)
+            self.plot("loss", l, train=False)
 
     optax = d2l.optax
     optimizers = {
@@ -304,7 +356,7 @@ def linen_classifier(d2l: Any, model: Any) -> type:
 
         @d2l.nn.nowrap
         def apply_init(self, dummy_input: Sequence, key: Any) -> dict:
-            (batch,) = self.trainer.train_dataloader
+            batch = next(iter(self.trainer.train_dataloader))
             args, kwargs = self.arguments(dummy_input, batch[-1])
             return self.init(key, *args, **kwargs)
 
@@ -318,10 +370,15 @@ def nnx_classifier(d2l: Any, model: Any) -> type:
     """
     from flax import nnx
 
+    model.eval()
+    graph_to_validate = nnx.graphdef(model)
     model.train()
-    graph, params, rest = nnx.split(model, nnx.Param, ...)
+    graph_to_train, params, rest = nnx.split(model, nnx.Param, ...)
 
-    def empty(array: Any) -> Any:
+    def new_array(array: Any) -> Any:
+        """Return a copy, which a step may overwrite; zeros if only a shape is known."""
+        if not isinstance(array, d2l.jax.ShapeDtypeStruct):
+            return d2l.jnp.copy(array)
         if d2l.jax.dtypes.issubdtype(array.dtype, d2l.jax.dtypes.prng_key):
             return d2l.jax.random.split(d2l.jax.random.key(0), array.shape)
         return d2l.jnp.zeros(array.shape, array.dtype)
@@ -331,12 +388,13 @@ def nnx_classifier(d2l: Any, model: Any) -> type:
         def apply_init(self, dummy_input: Sequence, key: Any) -> dict:
             # A step gives back an empty dictionary in place of a state without arrays.
             state = {"params": params, "batch_stats": rest or {}}
-            return d2l.jax.tree.map(empty, state)
+            return d2l.jax.tree.map(new_array, state)
 
         @d2l.nn.nowrap
         def apply(self, variables: dict, *args: Any, mutable: Any, rngs: Any, **kwargs):
             # Variables may change only in the trace that has made them.
             made = d2l.jax.tree.map(lambda array: array, variables)
+            graph = graph_to_train if self.training else graph_to_validate
             merged = nnx.merge(graph, made["params"], made["batch_stats"] or rest)
             outputs = merged(*args, **kwargs, **self.options)
             return outputs, {"batch_stats": nnx.split(merged, nnx.Param, ...)[2]}
@@ -389,7 +447,7 @@ def wrap_tensorflow(d2l: Any, model: Any) -> tuple[type, dict, dict]:
             return self.named_loss(outputs, y)
 
     def optimizer(name: str, **options: float) -> Callable:
-        return lambda _: getattr(keras.optimizers, name)(**options)
+        return lambda _: getattr(keras.optimizers, name)(0.001, **options)
 
     optimizers = {
         "adam": optimizer("Adam"),
@@ -458,11 +516,21 @@ def wrap_mxnet(d2l: Any, model: Any) -> tuple[type, dict, dict]:
         def forward(self, *inputs: Any) -> Any:
             return self.net(*inputs)
 
-        def training_step(self, batch: Sequence) -> Any:
+        def batch_loss(self, batch: Sequence) -> Any:
+            """Return the loss of a minibatch."""
+            d2l.check_batch(batch)
             *inputs, y = batch
             if self.named_loss is own_loss:
                 return own_loss(self(*batch))
             return self.named_loss(self(*inputs), y)
+
+        def training_step(self, batch: Sequence) -> Any:
+            l = self.batch_loss(batch)
+            self.plot("loss", l, train=True)
+            return l
+
+        def validation_step(self, batch: Sequence) -> None:
+            self.plot("loss", self.batch_loss(batch), train=False)
 
     def optimizer(name: str, **options: float) -> Callable:
         settings = {"learning_rate": 0.001, **options}
@@ -504,4 +572,41 @@ WRAPPERS = {
     "d2l.jax": wrap_jax,
     "d2l.tensorflow": wrap_tensorflow,
     "d2l.mxnet": wrap_mxnet,
+}
+
+# A caller's own loss, as a function of outputs and labels that returns a scalar, and a
+# caller's own optimizer
+
+
+def keras_loss(d2l: Any, loss: Callable) -> Callable:
+    """Return the mean of a loss of Keras, whose labels come first."""
+    return lambda Y, y: d2l.tf.reduce_mean(loss(y, Y))
+
+
+def mean_loss(d2l: Any, loss: Callable) -> Callable:
+    """Return the mean of a loss that may return a value for each example."""
+    return lambda Y, y: loss(Y, y).mean()
+
+
+def same(d2l: Any, given: Any, module: Any = None) -> Any:
+    """Return what the caller gives, as it is."""
+    return given
+
+
+def gluon_trainer(d2l: Any, optimizer: Any, module: Any) -> Any:
+    """Return Gluon's trainer of a module's parameters with an optimizer of MXNet."""
+    return d2l.gluon.Trainer(module.parameters(), optimizer)
+
+
+CALLERS: dict[str, tuple[Callable, Callable]] = {
+    "d2l.torch": (same, same),
+    "d2l.jax": (mean_loss, same),
+    "d2l.tensorflow": (keras_loss, same),
+    "d2l.mxnet": (mean_loss, gluon_trainer),
+}
+EXAMPLES = {
+    "d2l.torch": "torch.optim.SGD(model.parameters(), lr=0.1)",
+    "d2l.jax": "optax.sgd(0.1)",
+    "d2l.tensorflow": "tf.keras.optimizers.SGD(0.1)",
+    "d2l.mxnet": "mx.optimizer.SGD(learning_rate=0.1)",
 }

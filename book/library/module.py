@@ -292,14 +292,16 @@ def _aliases(settings: Mapping[str, str], tab: str) -> Iterator[SavedStatement]:
             message = f"'{line}' is not valid Python; correct it"
             raise BookError(message, where) from error
         for statement in statements:
-            code = ast.unparse(_with_hints(statement))
+            code = ast.unparse(_documented(statement))
             lines = tuple((line, where) for line in code.split("\n"))
             yield SavedStatement(lines, ALIASES)
 
 
-def _with_hints(statement: ast.stmt) -> ast.stmt:
-    """Return an alias whose parameters and result, if any, have the type `Any`."""
+def _documented(statement: ast.stmt) -> ast.stmt:
+    """Return an alias; a function says what it returns, and all its types are `Any`."""
     if isinstance(statement, ast.FunctionDef):
+        result = ast.unparse(statement.body[-1]).removeprefix("return ")
+        statement.body.insert(0, ast.Expr(ast.Constant(f"Return `{result}`.")))
         statement.returns = ast.Name("Any")
         for node in ast.iter_child_nodes(statement.args):
             if isinstance(node, ast.arg):

@@ -1,6 +1,7 @@
 """Models of Flax Linen and of NNX, written without this library."""
 
 import jax
+import optax
 from flax import linen as nn
 from flax import nnx
 from jax import numpy as jnp
@@ -11,6 +12,21 @@ def mlp():
 
 
 instance = mlp()
+
+
+def linear():
+    return nn.Dense(10)
+
+
+class dropping(nn.Module):
+    @nn.compact
+    def __call__(self, X, training):
+        return nn.Dense(10)(nn.Dropout(0.5, deterministic=not training)(X))
+
+
+def given(net, lr):
+    """Return a loss and an optimizer of Optax."""
+    return optax.softmax_cross_entropy_with_integer_labels, optax.sgd(lr)
 
 
 class images(nn.Module):

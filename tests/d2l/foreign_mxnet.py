@@ -1,6 +1,6 @@
 """Models of Gluon, written without this library."""
 
-from mxnet import gluon, npx
+from mxnet import gluon, npx, optimizer
 from mxnet.gluon import nn, rnn
 
 npx.set_np()
@@ -14,6 +14,21 @@ def mlp():
 
 instance = mlp()
 instance.initialize()
+
+
+def linear():
+    return nn.Dense(10)
+
+
+def dropping():
+    net = nn.HybridSequential()
+    net.add(nn.Dropout(0.5), nn.Dense(10))
+    return net
+
+
+def given(net, lr):
+    """Return a loss and an optimizer of MXNet."""
+    return gluon.loss.SoftmaxCrossEntropyLoss(), optimizer.SGD(learning_rate=lr)
 
 
 def images():

@@ -19,6 +19,19 @@ instance = mlp()
 compiled = torch.compile(mlp())
 
 
+def linear():
+    return nn.Linear(64, 10)
+
+
+def dropping():
+    return nn.Sequential(nn.Dropout(0.5), nn.Linear(64, 10))
+
+
+def given(net, lr):
+    """Return a loss and an optimizer of PyTorch."""
+    return nn.CrossEntropyLoss(), torch.optim.SGD(net.parameters(), lr)
+
+
 def images():
     return nn.Sequential(
         *(nn.Conv2d(3, 16, 3), nn.BatchNorm2d(16), nn.ReLU()),

@@ -18,6 +18,20 @@ instance = keras.Sequential(
 )
 
 
+def linear():
+    return layers.Dense(10)
+
+
+def dropping():
+    return keras.Sequential([layers.Dropout(0.5), layers.Dense(10)])
+
+
+def given(net, lr):
+    """Return a loss and an optimizer of Keras."""
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    return loss, keras.optimizers.SGD(lr)
+
+
 def images():
     return keras.Sequential(
         [

@@ -228,7 +228,7 @@ def test_a_model_with_a_loss_of_its_own(fw, memory, foreign, capsys):
         ("Raising", ("8x64", "classes"), "", "my own problem"),
         ("mlp", ("8x64", "8"), "", "of shape (8, 10) need one class per prediction"),
         ("mlp", ("8x64", "8x3"), "--loss mse", "have (8, 10) and (8, 3)"),
-        ("mlp", ("8x64", "classes"), "--loss nll", "--loss: 'nll' is unknown; write "),
+        ("mlp", ("8x64", "classes"), "--loss nll", "the loss 'nll' is unknown; write "),
         ("mlp", ("8x64", "classes"), "--optimizer lion", "is unknown; write adam, "),
         ("Missing", ("8x64", "classes"), "", "name 'Missing' is not defined"),
         (
@@ -250,7 +250,7 @@ def test_mistakes_with_foreign_models(
 
 @pytest.mark.shared
 def test_outputs_without_an_array_have_advice_that_is_true_in_keras_too():
-    with pytest.raises(TypeError, match="if object holds .* own, except in Keras"):
+    with pytest.raises(TypeError, match="if object holds .* 'own', except in Keras"):
         wrappers.predictions(object())
 
 

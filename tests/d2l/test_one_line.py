@@ -88,6 +88,11 @@ MISSPELT = {
     "acumulate": "accumulate",
     "save_evry": "save_every",
     "device": "devices",
+    "presicion": "precision",
+    "epochs": "max_epochs",
+    "clip": "gradient_clip_val",
+    "max_grad_norm": "gradient_clip_val",
+    "accumulate_grad_batches": "accumulate",
 }
 
 

@@ -25,6 +25,11 @@ def test_microbatches_held(d2l, sizes):
             assert most == (m if schedule == "GPipe" else min(p - stage, m))
 
 
+def test_a_schedule_that_does_not_exist(d2l):
+    with pytest.raises(ValueError, match="must be 'GPipe' or '1F1B', not 'gpipe'"):
+        d2l.pipeline_times("gpipe", 4, 4)
+
+
 @pytest.mark.parametrize(
     ("schedule", "sizes"), [*itertools.product(SCHEDULES, SIZES)], ids=str
 )

@@ -454,6 +454,7 @@ def test_aliases_are_defined_in_the_library_and_replaced_in_cells(lib):
     assert got["third"]("abcd") == "d" and got["third"]("abcd", n=1) == "b"
     assert got["two"] == 2
     assert "def double(a: Any) -> Any:" in got["text"]
+    assert got["double"].__doc__ == "Return `a * 2`."
     assert definitions(got["text"]) == {
         *("Base", "abs", "count", "double", "f", "power", "sqrt", "third", "top", "two")
     }
