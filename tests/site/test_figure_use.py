@@ -19,6 +19,7 @@ MOVING = {
     "fuse": "Run",
     "shards": "Run the step",
     "clock": "Run the products",
+    "pinned": "Copy",
     "loop": "Run fit",
 }
 
