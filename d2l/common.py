@@ -602,4 +602,4 @@ def by_card(answer: Callable) -> str:
     return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
 
 
-# Generated from dcc3025ec366a0a6.
+# Generated from 0bb813f2025c1829.

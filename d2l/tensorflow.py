@@ -1240,7 +1240,7 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
         seconds = time_call(experiments["tanh"], repeats=1)
     for dtype in product_types():
         n, seconds = 128, 0.0
-        while seconds < 0.01 and n < 16384:
+        while seconds < 0.03 and n < 16384:
             n *= 2
             experiments[dtype] = square_product(n, dtype, device)
             seconds = time_call(experiments[dtype], repeats=1)
@@ -3671,4 +3671,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 29f990bfa2cd3088.
+# Generated from d734e8da8cdab578.

@@ -998,7 +998,7 @@ def measure_machine(device: Any = None, rounds: int = 20) -> Machine:
         seconds = time_call(experiments["tanh"], repeats=1)
     for dtype in product_types():
         n, seconds = 128, 0.0
-        while seconds < 0.01 and n < 16384:
+        while seconds < 0.03 and n < 16384:
             n *= 2
             experiments[dtype] = square_product(n, dtype, device)
             seconds = time_call(experiments[dtype], repeats=1)
@@ -3751,4 +3751,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 81f7976f89d29868.
+# Generated from 8f9e5ab64587f8d8.
