@@ -31,8 +31,8 @@ class HyperParameters:
         names, *others, values = inspect.getargvalues(sys._getframe(1))
         self.hparams = {
             name: values[name]
-            for name in [*names, *filter(None, others)]
-            if name not in {"self", *ignore} and not name.startswith("_")
+            for name in [*names[1:], *filter(None, others)]  # without `self`
+            if name not in ignore and not name.startswith("_")
         }
         for name, value in self.hparams.items():
             if callable(getattr(type(self), name, None)):

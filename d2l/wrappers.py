@@ -48,20 +48,28 @@ def wrap(model: Any, loss: Any, optimizer: Any) -> Any:
     """Return a `d2l.Module` that trains `model` with a loss and an optimizer.
 
     Both are names, or objects of the framework. Raises ValueError if the framework has
-    no loss or no optimizer of that name.
+    no loss or no optimizer of that name, and TypeError for other objects.
     """
     library: Any = importlib.import_module(library_of(model))
     wrapped: Any
     wrapped, losses, optimizers = WRAPPERS[library.__name__](library, model)
-    scalar, fitting = CALLERS[library.__name__]
+    scalar, fitting, method = CALLERS[library.__name__]
     if isinstance(loss, str):
         wrapped.named_loss = staticmethod(chosen("loss", losses, loss))
-    else:
+    elif callable(loss) and not isinstance(loss, type):
         wrapped.named_loss = staticmethod(scalar(library, loss))
+    else:
+        raise TypeError(f"loss must be a name or a function, not {loss!r:.60}")
     if isinstance(optimizer, str):
         make_optimizer = chosen("optimizer", optimizers, optimizer)
-    else:
+    elif hasattr(optimizer, method) and not isinstance(optimizer, type):
         make_optimizer = functools.partial(fitting, library, optimizer)
+    else:
+        example = EXAMPLES[library.__name__]
+        raise TypeError(
+            f"optimizer must be a name, or an object such as {example}, not "
+            f"{optimizer!r:.60}"
+        )
     wrapped.configure_optimizers = lambda self: make_optimizer(self)
     wrapped.__name__ = type(model).__name__  # in messages
     return wrapped()
@@ -598,11 +606,12 @@ def gluon_trainer(d2l: Any, optimizer: Any, module: Any) -> Any:
     return d2l.gluon.Trainer(module.parameters(), optimizer)
 
 
-CALLERS: dict[str, tuple[Callable, Callable]] = {
-    "d2l.torch": (same, same),
-    "d2l.jax": (mean_loss, same),
-    "d2l.tensorflow": (keras_loss, same),
-    "d2l.mxnet": (mean_loss, gluon_trainer),
+# and a method that an optimizer has
+CALLERS: dict[str, tuple[Callable, Callable, str]] = {
+    "d2l.torch": (same, same, "step"),
+    "d2l.jax": (mean_loss, same, "update"),
+    "d2l.tensorflow": (keras_loss, same, "apply_gradients"),
+    "d2l.mxnet": (mean_loss, gluon_trainer, "create_state"),
 }
 EXAMPLES = {
     "d2l.torch": "torch.optim.SGD(model.parameters(), lr=0.1)",

@@ -115,6 +115,14 @@ def test_attributes_that_are_no_settings(d2l):
         trainer.num_gpus = 1
 
 
+def test_hyperparameters_are_the_arguments_but_the_first(d2l):
+    class Named(d2l.HyperParameters):
+        def __init__(this, width, *, depth=2, **others):  # noqa: N805
+            this.save_hyperparameters(ignore=["depth"])
+
+    assert Named(3, bias=True).hparams == {"width": 3, "others": {"bias": True}}
+
+
 def settings_of(d2l):
     members = inspect.getmembers(d2l.Trainer, lambda m: isinstance(m, d2l.Setting))
     return dict(members)

@@ -135,3 +135,16 @@ def test_a_loss_and_an_optimizer_that_do_not_exist(d2l, foreign, batch):
             d2l.Trainer().fit(
                 foreign.mlp(), ([batch], None), loss=given[0], optimizer=given[1]
             )
+
+
+@pytest.mark.parametrize("loss", [3, type], ids=str)
+def test_what_is_no_loss_is_refused(d2l, foreign, batch, loss):
+    with fails("loss must be a name or a function, not ", TypeError):
+        d2l.Trainer().fit(foreign.mlp(), ([batch], None), loss=loss, optimizer="sgd")
+
+
+def test_what_is_no_optimizer_is_refused(d2l, foreign, batch):
+    net = foreign.mlp()
+    for optimizer in 0.1, type(foreign.given(net, 0.1)[1]):
+        with fails("optimizer must be a name, or an object such as .*, not", TypeError):
+            d2l.Trainer().fit(net, ([batch], None), loss="mse", optimizer=optimizer)
