@@ -84,6 +84,7 @@ from d2l.settings import (
     check_batch_size,
     check_objects,
     check_optimizer,
+    check_rate,
     count_batches,
     count_examples,
     epochs_left,
@@ -390,6 +391,7 @@ class Module(nn.Module, HyperParameters):
     def configure_optimizers(self) -> Any:
         """Return the optimizer: stochastic gradient descent with rate `lr`."""
         assert hasattr(self, "lr"), "define lr, or configure_optimizers of your own"
+        check_rate(self.lr)
         return optax.sgd(self.lr)
 
     def apply_init(self, dummy_input: Sequence, key: Any) -> Any:
@@ -409,6 +411,7 @@ class Module(nn.Module, HyperParameters):
 
     def validation_step(self, params: Any, batch: Sequence, state: Any) -> None:
         """Plot the loss of a minibatch."""
+        check_batch(batch)
         l = self.loss(params, batch[:-1], batch[-1], state)
         self.plot("loss", l, train=False)
 
@@ -3334,6 +3337,7 @@ class Classifier(Module):
 
     def validation_step(self, params: Any, batch: Sequence, state: Any) -> None:
         """Plot the loss and the accuracy of a minibatch."""
+        check_batch(batch)
         l, _ = self.loss(params, batch[:-1], batch[-1], state)
         self.plot("loss", l, train=False)
         self.plot(
@@ -3832,4 +3836,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 03d20ab507a3cb1c.
+# Generated from 6dc4e5e1bd323299.

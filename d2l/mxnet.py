@@ -393,6 +393,7 @@ class Module(nn.Block, HyperParameters):
 
     def validation_step(self, batch: Sequence) -> None:
         """Plot the loss of a minibatch."""
+        check_batch(batch)
         l = self.loss(self(*batch[:-1]), batch[-1])
         self.plot("loss", l, train=False)
 
@@ -2850,6 +2851,7 @@ class Classifier(Module):
 
     def validation_step(self, batch: Sequence) -> None:
         """Plot the loss and the accuracy of a minibatch."""
+        check_batch(batch)
         Y_hat = self(*batch[:-1])
         self.plot("loss", self.loss(Y_hat, batch[-1]), train=False)
         self.plot("acc", self.accuracy(Y_hat, batch[-1]), train=False)
@@ -3366,4 +3368,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 1f58512791915b18.
+# Generated from f8d1613e13323b77.

@@ -76,6 +76,7 @@ from d2l.settings import (
     check_loss,
     check_objects,
     check_optimizer,
+    check_rate,
     count_batches,
     count_examples,
     epochs_left,
@@ -406,6 +407,7 @@ class Module(tf.keras.Model, HyperParameters):
     def configure_optimizers(self) -> Any:
         """Return the optimizer: stochastic gradient descent with rate `lr`."""
         assert hasattr(self, "lr"), "define lr, or configure_optimizers of your own"
+        check_rate(self.lr)
         lr = float(self.lr) if isinstance(self.lr, int) else self.lr
         return tf.keras.optimizers.SGD(lr)
 
@@ -418,6 +420,7 @@ class Module(tf.keras.Model, HyperParameters):
 
     def validation_step(self, batch: Sequence) -> None:
         """Plot the loss of a minibatch."""
+        check_batch(batch)
         l = whole_loss(self, self(*batch[:-1]), batch[-1])
         self.plot("loss", l, train=False)
 
@@ -3179,6 +3182,7 @@ class Classifier(Module):
 
     def validation_step(self, batch: Sequence) -> None:
         """Plot the loss and the accuracy of a minibatch."""
+        check_batch(batch)
         Y_hat = self(*batch[:-1])
         self.plot("loss", whole_loss(self, Y_hat, batch[-1]), train=False)
         self.plot("acc", self.accuracy(Y_hat, batch[-1]), train=False)
@@ -3671,4 +3675,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from d734e8da8cdab578.
+# Generated from ca9bdb49ba10a3e2.

@@ -3751,4 +3751,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 8f9e5ab64587f8d8.
+# Generated from bdfc6ad861006b53.

@@ -216,6 +216,21 @@ def test_wrong_optimizer(d2l, fw, name):
         fw.fit(d2l.Trainer(1), Model(10, 8, 0.1), d2l.Digits())
 
 
+@pytest.mark.parametrize("lr", [None, "0.1", -0.1], ids=str)
+def test_wrong_learning_rate(d2l, fw, lr):
+    with pytest.raises((TypeError, ValueError), match="lr|learning rate|'<'"):
+        fw.fit(d2l.Trainer(1), d2l.MLP(10, 8, lr), d2l.Digits())
+
+
+def test_a_dictionary_to_validate(d2l, fw):
+    X, Y = fw.tensor([[0.0] * 64] * 8), fw.tensor([0] * 8, "int32")
+    if fw.tab == "pytorch":
+        Y = Y.long()
+    data = [(X, Y)], [{"X": X, "Y": Y}]
+    with fails(r"minibatches that are tuples \(inputs, labels\), not a", TypeError):
+        fw.fit(d2l.Trainer(1), d2l.MLP(10, 8, 0.1), data)
+
+
 RESULTS = {"None": None, "dict": {"loss": 1.0}, "float": 0.5}
 
 
