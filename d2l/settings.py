@@ -67,7 +67,7 @@ def check_batch_size(value: Any) -> None:
 
 
 def check_rate(value: Any) -> None:
-    """Raise ValueError unless `value` can be a learning rate: a number or a schedule."""
+    """Raise ValueError unless `value` can be a learning rate, or a schedule of it."""
     if value is None or isinstance(value, str) or isinstance(value, Real) and value < 0:
         raise ValueError(f"lr must be a number that is at least 0, not {value!r}")
 
