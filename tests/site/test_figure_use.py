@@ -20,6 +20,7 @@ MOVING = {
     "shards": "Run the step",
     "clock": "Run the products",
     "pinned": "Copy",
+    "tiles": "Run a program",
     "loop": "Run fit",
 }
 
