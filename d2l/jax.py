@@ -3816,4 +3816,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 8c4aca4b8333e56c.
+# Generated from 122c5260a5d37abc.

@@ -221,6 +221,7 @@ def cpu() -> Any:
 
 def gpu(i: int = 0) -> Any:
     """Return GPU number `i`, whether it exists or not."""
+    check_number("i", i)
     return npx.gpu(i)
 
 
@@ -231,6 +232,7 @@ def num_gpus() -> int:
 
 def try_gpu(i: int = 0) -> Any:
     """Return GPU number `i` if it exists, otherwise the CPU."""
+    check_number("i", i)
     return gpu(i) if i < num_gpus() else cpu()
 
 
@@ -360,6 +362,7 @@ class Module(nn.Block, HyperParameters):
     def configure_optimizers(self) -> Any:
         """Return the optimizer: stochastic gradient descent with rate `lr`."""
         assert hasattr(self, "lr"), "define lr, or configure_optimizers of your own"
+        check_rate(self.lr)
         params = self.parameters()
         arrays = [a for a in self.get_scratch_params() if a.grad is not None]
         if not params and not arrays:
@@ -385,20 +388,22 @@ class Module(nn.Block, HyperParameters):
 
     def training_step(self, batch: Sequence) -> np.ndarray:
         """Return the loss of a minibatch, and plot it."""
-        check_batch(batch)
+        check_minibatch(batch)
         l = self.loss(self(*batch[:-1]), batch[-1])
         self.plot("loss", l, train=True)
         return l
 
     def validation_step(self, batch: Sequence) -> None:
         """Plot the loss of a minibatch."""
+        check_minibatch(batch)
         l = self.loss(self(*batch[:-1]), batch[-1])
         self.plot("loss", l, train=False)
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def plot(self, key: str, value: Any, train: bool) -> None:
         """Add `value`, a scalar, to the curve train_`key` or val_`key`."""
-        trainer, label = self.trainer, f"train_{key}" if train else f"val_{key}"
+        trainer, value = self.trainer, plotted(key, value)
+        label = f"train_{key}" if train else f"val_{key}"
         if trainer.ranks.num_shares == trainer.accumulate == 1:
             add_point(trainer, label, value)
             return
@@ -492,6 +497,7 @@ class Trainer(HasSettings):
 
     def prepare_model(self, model: Module) -> None:
         """Get the model ready for training on the trainer's device."""
+        check_module(model)
         model.trainer = self
         model.board.xlabel, model.board.xlim = "epoch", [0, self.max_epochs]
         self.device = self.devices[0]
@@ -593,8 +599,7 @@ class Trainer(HasSettings):
             self.ranks.part_weight = weight * share
             with autograd.record():
                 loss = self.model.training_step(part)
-            check_loss(loss)
-            loss.backward(np.full_like(loss, self.ranks.part_weight * scale))
+            differentiate(loss, self.ranks.part_weight * scale)
             wait_for_checkpoints()
 
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
@@ -1236,11 +1241,21 @@ def profile(function: Callable, path: str) -> list[dict]:
 
 
 def step_flops(trainer: Trainer, batch: Any) -> float:
-    """Return the FLOPs of a step on each device, three times a forward pass."""
-    with trainer.device:
-        inputs = (batch,) if isinstance(batch, dict) else batch[:-1]
-        inputs = move_to(inputs, trainer.device)
-        counted = list_operations(trainer.model, *inputs)
+    """Return the FLOPs of a step on each device, three times a forward pass.
+
+    Raises ValueError if the model does not run outside of a step.
+    """
+    model, device = trainer.model, trainer.device
+    inputs = (batch,) if isinstance(batch, dict) else batch[:-1]
+    try:
+        with device, unchanged(model):
+            counted = list_operations(model, *move_to(inputs, device))
+    except Exception as error:  # whatever a model of your own raises
+        reason = str(error).strip().split("\n")[-1]
+        raise ValueError(
+            f"the FLOPs of {type(model).__name__} cannot be counted; "
+            f"{type(error).__name__}: {reason}"
+        ) from error
     return 3 * sum(op.flops for op in counted) / trainer.ranks.num_shares
 
 
@@ -1262,7 +1277,11 @@ class MFU(Callback):
         examples = len(flatten(batch)[0])
         if self.model is not trainer.model:
             self.model, self.timer = trainer.model, None
-            self.step_flops, self.size = step_flops(trainer, batch), examples
+            self.size, self.step_flops = examples, None
+            try:
+                self.step_flops = step_flops(trainer, batch)
+            except ValueError as error:
+                warnings.warn(f"no MFU is drawn: {error}", stacklevel=2)
         first = trainer.train_batch_idx % trainer.num_train_batches == 0
         if first or self.timer is None:
             self.examples, self.timer = 0, Timer()
@@ -1271,6 +1290,8 @@ class MFU(Callback):
     def after_step(self, trainer: Trainer) -> None:
         """Draw the MFU after the last step of an epoch."""
         if trainer.train_batch_idx % trainer.num_train_batches:
+            return
+        if self.step_flops is None:
             return
         synchronize()
         rate = self.step_flops * self.examples / self.size / self.timer.stop()
@@ -2039,8 +2060,15 @@ Trainer.gradient_clip_val = Setting(
 )
 
 
+def check_number(name: str, value: Any) -> None:
+    """Raise ValueError unless a value is a whole number that is not negative."""
+    if not is_count(value, 0):
+        raise ValueError(f"{name} must be 0, 1, 2, ..., not {value!r}")
+
+
 def try_devices(n: int = 2) -> list:
     """Return `n` devices: the GPUs first, then CPU contexts."""
+    check_number("n", n)
     gpus = [gpu(i) for i in range(num_gpus())]
     return (gpus + [npx.cpu(i) for i in range(n)])[:n]
 
@@ -2148,6 +2176,77 @@ def add_point(trainer: Any, label: str, value: Any, step: int | None = None) -> 
         model.board.bar.update(x - model.board.bar.n)
 
 
+def plotted(key: str, value: Any) -> Any:
+    """Return a value that `Module.plot` gets; raise ValueError unless it is a scalar."""
+    if getattr(value, "size", 1) != 1:
+        raise ValueError(
+            f"the plotted {key} must be a scalar, not of shape "
+            f"{tuple(value.shape)}; take its mean"
+        )
+    return value
+
+
+def check_module(model: Any) -> None:
+    """Raise TypeError unless a trainer can train a model."""
+    if not isinstance(model, Module):
+        raise TypeError(
+            "fit(model, data) needs a d2l.Module as model, not a "
+            f"{type(model).__name__}; derive its class from d2l.Module, or "
+            "make it the net of a d2l.Classifier"
+        )
+
+
+def check_minibatch(batch: Any) -> None:
+    """Raise TypeError or ValueError unless a minibatch has examples for the model."""
+    check_batch(batch)
+    if len(batch) < 2:
+        raise TypeError(
+            "this training_step needs minibatches (inputs, labels), not a "
+            f"{type(batch).__name__} with {len(batch)} item"
+        )
+    for item in flatten(batch):
+        other = isinstance(item, (onp.ndarray, mx.nd.NDArray))
+        if other and not isinstance(item, np.ndarray):
+            raise TypeError(
+                "this training_step needs arrays of mxnet.np, not a "
+                f"{type(item).__module__}.{type(item).__name__}; make one by "
+                "np.array(x), or x.as_np_ndarray()"
+            )
+        if other and 0 in item.shape[:1]:
+            raise ValueError(
+                "a minibatch must have an example, and the shape of this "
+                f"array is {item.shape}"
+            )
+
+
+def check_rate(lr: Any) -> None:
+    """Raise ValueError unless a learning rate is a number that is not negative."""
+    if not is_limit(lr):
+        raise ValueError(f"lr must be 0 or a positive number, not {lr!r}")
+
+
+def differentiate(loss: Any, factor: float) -> None:
+    """Compute the gradients of a loss, times `factor`.
+
+    Raises TypeError or ValueError if the loss is not a scalar that has gradients.
+    """
+    check_loss(loss)
+    if not isinstance(loss, np.ndarray) or onp.dtype(loss.dtype).kind != "f":
+        raise TypeError(
+            "the loss must be an array of mxnet.np and a real number, not a "
+            f"{type(loss).__name__} of {onp.dtype(loss.dtype).name}"
+        )
+    try:
+        loss.backward(np.full_like(loss, factor))
+    except mx.MXNetError as error:
+        if "Cannot differentiate node" not in str(error):
+            raise
+        raise ValueError(
+            "the loss does not depend on a parameter, so it has no gradient; "
+            "compute it from outputs that are not detached"
+        ) from error
+
+
 def __getattr__(name: str) -> Any:
     """Return `d2l.plt`, Matplotlib's pyplot, which is imported when it is needed."""
     if name != "plt":
@@ -2181,8 +2280,28 @@ def one_optimizer(model: Any) -> Any:
     """Return the optimizer of a model; several become one."""
     optim = model.configure_optimizers()
     if optim and isinstance(optim, (list, tuple)):
-        return Optimizers(optim)
-    return check_optimizer(optim, Optimizers.methods)
+        optim = Optimizers(optim)
+    check_trains(check_optimizer(optim, Optimizers.methods), model)
+    return optim
+
+
+def check_trains(optim: Any, model: Any) -> None:
+    """Raise ValueError if a trainer of Gluon trains nothing, or what another does."""
+    own, taken = part_ids(model), set[int]()
+    for each in gluon_trainers(optim):
+        ids = {id(parameter) for parameter in each._params}
+        if not ids & own:
+            raise ValueError(
+                "the Trainer of configure_optimizers trains nothing, because "
+                "it has no parameter of this model; give it "
+                "self.parameters()"
+            )
+        if ids & taken:
+            raise ValueError(
+                "two optimizers of configure_optimizers have the same "
+                "parameter; give each parameter to one of them"
+            )
+        taken |= ids
 
 
 class DataModule(HyperParameters):
@@ -2214,6 +2333,24 @@ class DataModule(HyperParameters):
         return ArrayLoader(arrays, self.batch_size, shuffle=train)
 
 
+def check_arrays(arrays: Any) -> None:
+    """Raise TypeError or ValueError unless arrays have a row for each example."""
+    items = arrays if isinstance(arrays, (tuple, list)) else ()
+    lengths = [item.shape[:1] if isinstance(item, np.ndarray) else () for item in items]
+    if not all([items, *lengths]):
+        wrong = items[lengths.index(())] if items else arrays
+        kind = f"{type(wrong).__module__}.{type(wrong).__name__}"
+        raise TypeError(
+            "a loader needs a tuple of arrays of mxnet.np, each with a row "
+            f"for each example, not {kind.removeprefix('builtins.')}"
+        )
+    if len({*lengths}) > 1:
+        raise ValueError(
+            "the arrays of a loader must have the same number of examples, "
+            f"not {', '.join(str(n) for (n,) in lengths)}"
+        )
+
+
 class ArrayLoader:
     """Minibatches of arrays in main memory, shuffled anew in each epoch.
 
@@ -2229,6 +2366,7 @@ class ArrayLoader:
         convert: Callable = tuple,
     ):
         check_batch_size(batch_size)
+        check_arrays(arrays)
         self.arrays = tuple(arrays)
         self.batch_size, self.shuffle, self.convert = batch_size, shuffle, convert
         self.rng = onp.random.default_rng(seed)
@@ -2601,8 +2739,11 @@ def predict_memory(model: Module, batch: Sequence, accumulate: int = 1) -> StepM
     gradients are overwritten, its weights do not change, and its layers stay
     compiled. Items of `batch` may be arrays of NumPy, such as
     `onp.broadcast_to(onp.float32(0), shape)`, which takes no memory. Raises
-    RuntimeError if the model does not run on so few examples.
+    RuntimeError if the model does not run on so few examples, and ValueError if
+    `accumulate` is no number of parts.
     """
+    if not is_count(accumulate):
+        raise ValueError(f"accumulate must be 1, 2, ..., not {accumulate!r}")
     for _ in range(3):
         passes = [run_small(model, batch, n) for n in (4, 8)]
         if len({len(tape) for _, tape in passes}) == 1:
@@ -2664,7 +2805,7 @@ def run_small(model: Module, batch: Sequence, n: int) -> tuple:
                     np.exp(numbers, out=numbers)
                 step()
             return saved_bytes(loss, device), onp.array(record.tape)
-    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+    except (RuntimeError, TypeError, ValueError, IndexError, AttributeError) as error:
         reason = str(error).strip().splitlines()[-1]
         raise RuntimeError(
             f"{type(model).__name__} does not run on {n} examples: {reason}"
@@ -2847,11 +2988,22 @@ def gpu_report() -> GPUReport:
     return report.report_on(framework_info)
 
 
+def check_labels(Y_hat: np.ndarray, Y: np.ndarray) -> None:
+    """Raise ValueError unless there is a label for each output of a classifier."""
+    outputs = Y_hat.size // Y_hat.shape[-1]
+    if outputs != Y.size:
+        raise ValueError(
+            f"a classifier needs a label for each output; the shape of the "
+            f"outputs is {Y_hat.shape}, and that of the labels is {Y.shape}"
+        )
+
+
 class Classifier(Module):
     """The base class of classifiers: outputs have the shape (examples, classes)."""
 
     def validation_step(self, batch: Sequence) -> None:
         """Plot the loss and the accuracy of a minibatch."""
+        check_minibatch(batch)
         Y_hat = self(*batch[:-1])
         self.plot("loss", self.loss(Y_hat, batch[-1]), train=False)
         self.plot("acc", self.accuracy(Y_hat, batch[-1]), train=False)
@@ -2869,6 +3021,7 @@ class Classifier(Module):
         self, Y_hat: np.ndarray, Y: np.ndarray, averaged: bool = True
     ) -> np.ndarray:
         """Return the mean cross-entropy, or the one of each example."""
+        check_labels(Y_hat, Y)
         l = -npx.pick(npx.log_softmax(Y_hat), Y.reshape(Y_hat.shape[:-1]))
         return l.mean() if averaged else l.reshape(-1)
 
@@ -3478,4 +3631,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from d38e22aeb216fbc3.
+# Generated from fa25eb0e549238af.

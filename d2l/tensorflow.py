@@ -3657,4 +3657,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from dad3a46045ae0278.
+# Generated from 149c59439181f89a.
