@@ -3816,4 +3816,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 122c5260a5d37abc.
+# Generated from 4b724482f3bc221c.

@@ -2460,6 +2460,7 @@ class SGD(HyperParameters):
     lr: float
 
     def __init__(self, params: Iterable, lr: float):
+        check_rate(lr)
         self.save_hyperparameters()
 
     def step(self, _: Any) -> None:
@@ -3631,4 +3632,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from fa25eb0e549238af.
+# Generated from a220a70d93e397b7.

@@ -3657,4 +3657,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 149c59439181f89a.
+# Generated from 761e88e66b2d3d2f.
