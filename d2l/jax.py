@@ -3816,4 +3816,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 4b724482f3bc221c.
+# Generated from 41d07be0a0ec5341.

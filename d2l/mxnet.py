@@ -1706,11 +1706,12 @@ class Ranks:
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def exchange_attributes(self, i: int) -> None:
         """Exchange the attributes of the blocks for their copies on device number `i`."""
-        if i > 0:
-            old = [owner[name] for owner, name in self.attributes]
-            for (owner, name), value in zip(self.attributes, self.copies[i - 1]):
-                owner[name] = value
-            self.copies[i - 1] = old
+        for j, (owner, name) in enumerate(self.attributes if i else ()):
+            if not isinstance(
+                owner[name], (gluon.Block, gluon.Parameter)
+            ):  # made just now
+                copies = self.copies[i - 1]
+                owner[name], copies[j] = copies[j], owner[name]
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     @contextlib.contextmanager
@@ -2845,7 +2846,8 @@ def unchanged(model: Module) -> Iterator[None]:
         yield
     finally:
         for owner, name, value in kept:
-            owner[name] = value
+            if not isinstance(owner[name], (gluon.Block, gluon.Parameter)):
+                owner[name] = value
         for array, value in zip(arrays, values):
             value.copyto(array)
 
@@ -3182,9 +3184,13 @@ def copy_to(array: np.ndarray, device: mx.Context) -> np.ndarray:
 
 
 def holds_state(name: str, value: Any) -> bool:
-    """Return whether an attribute of a block is a public number, or contains arrays."""
-    number = isinstance(value, (int, float)) and not name.startswith("_")
-    return number or any(isinstance(a, np.ndarray) for a in flatten(value))
+    """Return whether an attribute of a block contains arrays, or is a public number.
+
+    None counts, too, because the next step may replace it by an array.
+    """
+    arrays = any(isinstance(array, np.ndarray) for array in flatten(value))
+    number = value is None or isinstance(value, (int, float))
+    return arrays or number and not name.startswith("_")
 
 
 def kept_attributes(model: Module) -> list[tuple]:
@@ -3632,4 +3638,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from a220a70d93e397b7.
+# Generated from 67a7b56d42766f45.

@@ -3657,4 +3657,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 761e88e66b2d3d2f.
+# Generated from 05c04ec5546740c8.

@@ -743,6 +743,19 @@ class Remembering(Model):
         return self.last(H)
 
 
+class Lazy(Remembering):
+    """A memory that the first minibatch makes."""
+
+    def build(self) -> None:
+        super().build()
+        self.memory = None
+
+    def forward(self, X: Any) -> Any:
+        if self.memory is None:
+            self.memory = np.zeros((1, 12), ctx=X.ctx)
+        return super().forward(X)
+
+
 class Carrying(Model):
     """A pair of memories, which each minibatch gets from the one before it."""
 
@@ -865,6 +878,7 @@ ZOO = [
     Entry("plain counter", Counting, vectors),
     Entry("numbered", Numbered, vectors),
     Entry("memory", Remembering, vectors, OTHER),
+    Entry("lazy memory", Lazy, vectors, OTHER, restored=False),
     Entry("memories", Carrying, vectors, OTHER),
     Entry("scratch", Scratch, vectors),
     Entry("mixed", Mixed, vectors),
