@@ -599,4 +599,4 @@ def by_card(answer: Callable) -> str:
     return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
 
 
-# Generated from 77edf4486dc3348b.
+# Generated from 83548e5d4d51253d.

@@ -3816,4 +3816,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 41d07be0a0ec5341.
+# Generated from ad8807fb14b64469.

@@ -1682,35 +1682,33 @@ class Ranks:
             model.training_step(move_to(batch, device))
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def copy_value(self, value: Any, i: int) -> Any:
+        """Return the copy of an array on device number `i`, or another value as it is."""
+        if not isinstance(value, np.ndarray):
+            return value
+        for arrays in self.plain:
+            if value is arrays[0]:  # has a gradient, or several attributes refer to it
+                return value.copyto(arrays[i])
+        return value.copyto(self.devices[i])
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def copy_attributes(self) -> None:
         """Give each device copies of the arrays and numbers that the blocks keep."""
         self.attributes = kept_attributes(self.trainer.model)
-        known = {id(arrays[0]): arrays for arrays in self.plain}
-
-        def copied(value: Any, i: int) -> Any:
-            if not isinstance(value, np.ndarray):
-                return value
-            if id(value) in known:  # also if several attributes refer to it
-                return value.copyto(known[id(value)][i])
-            return value.copyto(self.devices[i])
-
         self.copies = [
             [
-                tree_map(lambda v, i=i: copied(v, i), owner[name])
+                tree_map(lambda v, i=i: self.copy_value(v, i), owner[name])
                 for owner, name in self.attributes
             ]
-            for i in range(len(self.devices))
-            if i
+            for i in range(1, len(self.devices))
         ]
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def exchange_attributes(self, i: int) -> None:
         """Exchange the attributes of the blocks for their copies on device number `i`."""
-        for j, (owner, name) in enumerate(self.attributes if i else ()):
-            if not isinstance(
-                owner[name], (gluon.Block, gluon.Parameter)
-            ):  # made just now
-                copies = self.copies[i - 1]
+        for j, (owner, name) in enumerate(self.attributes if i else []):
+            copies, made = self.copies[i - 1], (gluon.Block, gluon.Parameter)
+            if not isinstance(owner[name], made):  # by this step
                 owner[name], copies[j] = copies[j], owner[name]
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
@@ -2337,18 +2335,18 @@ class DataModule(HyperParameters):
 def check_arrays(arrays: Any) -> None:
     """Raise TypeError or ValueError unless arrays have a row for each example."""
     items = arrays if isinstance(arrays, (tuple, list)) else ()
-    lengths = [item.shape[:1] if isinstance(item, np.ndarray) else () for item in items]
-    if not all([items, *lengths]):
-        wrong = items[lengths.index(())] if items else arrays
-        kind = f"{type(wrong).__module__}.{type(wrong).__name__}"
-        raise TypeError(
-            "a loader needs a tuple of arrays of mxnet.np, each with a row "
-            f"for each example, not {kind.removeprefix('builtins.')}"
-        )
+    for item in items or [arrays]:
+        if not items or not isinstance(item, np.ndarray) or not item.shape:
+            kind = f"{type(item).__module__}.{type(item).__name__}"
+            raise TypeError(
+                "a loader needs a tuple of arrays of mxnet.np, each with a row "
+                f"for each example, not {kind.removeprefix('builtins.')}"
+            )
+    lengths = [len(item) for item in items]
     if len({*lengths}) > 1:
         raise ValueError(
             "the arrays of a loader must have the same number of examples, "
-            f"not {', '.join(str(n) for (n,) in lengths)}"
+            f"not {', '.join(map(str, lengths))}"
         )
 
 
@@ -3638,4 +3636,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 67a7b56d42766f45.
+# Generated from d245b052d6abf5ba.

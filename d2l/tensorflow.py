@@ -3657,4 +3657,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 05c04ec5546740c8.
+# Generated from bbf76dd2c762ae21.

@@ -3726,4 +3726,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 1326ffc3068bdc6c.
+# Generated from cc27f8968944b2af.
