@@ -3816,4 +3816,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from ad8807fb14b64469.
+# Generated from 8d627421b69f2aba.

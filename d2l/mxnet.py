@@ -76,6 +76,7 @@ from d2l.settings import (
     check_loss,
     check_objects,
     check_optimizer,
+    check_rate,
     count_batches,
     count_examples,
     epochs_left,
@@ -2218,12 +2219,6 @@ def check_minibatch(batch: Any) -> None:
             )
 
 
-def check_rate(lr: Any) -> None:
-    """Raise ValueError unless a learning rate is a number that is not negative."""
-    if not is_limit(lr):
-        raise ValueError(f"lr must be 0 or a positive number, not {lr!r}")
-
-
 def differentiate(loss: Any, factor: float) -> None:
     """Compute the gradients of a loss, times `factor`.
 
@@ -3636,4 +3631,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from d245b052d6abf5ba.
+# Generated from 8c411322bdc52965.

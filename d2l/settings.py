@@ -66,6 +66,12 @@ def check_batch_size(value: Any) -> None:
         raise ValueError(f"batch_size must be 1, 2, ..., not {value!r}")
 
 
+def check_rate(value: Any) -> None:
+    """Raise ValueError unless `value` can be a learning rate, or a schedule of it."""
+    if value is None or isinstance(value, str) or isinstance(value, Real) and value < 0:
+        raise ValueError(f"lr must be a number that is at least 0, not {value!r}")
+
+
 class Loaders:
     """Data that consist of two loaders."""
 

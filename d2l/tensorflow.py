@@ -3657,4 +3657,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from bbf76dd2c762ae21.
+# Generated from d8cab033224ea9b5.

@@ -144,9 +144,9 @@ def test_a_vector_is_not_plotted(n):
 # Models and optimizers
 
 
-@pytest.mark.parametrize("lr", [None, "0.1", -0.1, float("nan"), True])
+@pytest.mark.parametrize("lr", [None, "0.1", -0.1])
 def test_a_learning_rate_that_makes_no_sense(lr):
-    message = f"^lr must be 0 or a positive number, not {lr!r}$"
+    message = f"^lr must be a number that is at least 0, not {lr!r}$"
     with fails(message, ValueError):
         fit(Model(lr))
     with fails(message, ValueError):
