@@ -602,4 +602,4 @@ def by_card(answer: Callable) -> str:
     return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
 
 
-# Generated from a6fd0e0718d83290.
+# Generated from e3296f2a80213129.

@@ -3836,4 +3836,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 6dc4e5e1bd323299.
+# Generated from 06b1929b74bbe89b.

@@ -76,6 +76,7 @@ from d2l.settings import (
     check_loss,
     check_objects,
     check_optimizer,
+    check_rate,
     count_batches,
     count_examples,
     epochs_left,
@@ -222,6 +223,7 @@ def cpu() -> Any:
 
 def gpu(i: int = 0) -> Any:
     """Return GPU number `i`, whether it exists or not."""
+    check_number("i", i)
     return npx.gpu(i)
 
 
@@ -232,6 +234,7 @@ def num_gpus() -> int:
 
 def try_gpu(i: int = 0) -> Any:
     """Return GPU number `i` if it exists, otherwise the CPU."""
+    check_number("i", i)
     return gpu(i) if i < num_gpus() else cpu()
 
 
@@ -361,6 +364,7 @@ class Module(nn.Block, HyperParameters):
     def configure_optimizers(self) -> Any:
         """Return the optimizer: stochastic gradient descent with rate `lr`."""
         assert hasattr(self, "lr"), "define lr, or configure_optimizers of your own"
+        check_rate(self.lr)
         params = self.parameters()
         arrays = [a for a in self.get_scratch_params() if a.grad is not None]
         if not params and not arrays:
@@ -386,21 +390,22 @@ class Module(nn.Block, HyperParameters):
 
     def training_step(self, batch: Sequence) -> np.ndarray:
         """Return the loss of a minibatch, and plot it."""
-        check_batch(batch)
+        check_minibatch(batch)
         l = self.loss(self(*batch[:-1]), batch[-1])
         self.plot("loss", l, train=True)
         return l
 
     def validation_step(self, batch: Sequence) -> None:
         """Plot the loss of a minibatch."""
-        check_batch(batch)
+        check_minibatch(batch)
         l = self.loss(self(*batch[:-1]), batch[-1])
         self.plot("loss", l, train=False)
 
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def plot(self, key: str, value: Any, train: bool) -> None:
         """Add `value`, a scalar, to the curve train_`key` or val_`key`."""
-        trainer, label = self.trainer, f"train_{key}" if train else f"val_{key}"
+        trainer, value = self.trainer, plotted(key, value)
+        label = f"train_{key}" if train else f"val_{key}"
         if trainer.ranks.num_shares == trainer.accumulate == 1:
             add_point(trainer, label, value)
             return
@@ -494,10 +499,11 @@ class Trainer(HasSettings):
 
     def prepare_model(self, model: Module) -> None:
         """Get the model ready for training on the trainer's device."""
+        check_module(model)
         model.trainer = self
         model.board.xlabel, model.board.xlim = "epoch", [0, self.max_epochs]
         self.device = self.devices[0]
-        for parameter in model.parameters():
+        for parameter in all_parameters(model):
             if parameter.list_ctx() != self.devices:
                 parameter.reset_ctx(self.devices)
         model.set_scratch_params_device(self.device)
@@ -604,8 +610,7 @@ class Trainer(HasSettings):
             self.ranks.part_weight = weight * share
             with autograd.record():
                 loss = self.model.training_step(part)
-            check_loss(loss)
-            loss.backward(np.full_like(loss, self.ranks.part_weight * scale))
+            differentiate(loss, self.ranks.part_weight * scale)
             wait_for_checkpoints()
 
     # Defined in chapter_gpus/out-of-memory.md (sec_gpu_out_of_memory)
@@ -646,12 +651,9 @@ class Trainer(HasSettings):
     # Defined in chapter_gpus/data-parallel.md (sec_gpu_data_parallel)
     def update(self, scale: float) -> None:
         """Change the parameters by the gradients over `scale`."""
-        if self.gradient_clip_val > 0:
-            devices = range(len(self.devices))
-            for i in devices:
-                with self.ranks.on_device(i):
-                    self.clip_gradients(self.gradient_clip_val, self.model)
         with self.ranks.on_device(0):
+            if self.gradient_clip_val > 0:
+                self.clip_gradients(self.gradient_clip_val, self.model)
             self.optim.step(scale)
         if self.ranks.num_shares > 1:
             self.ranks.copy_parameters()
@@ -672,9 +674,7 @@ class Trainer(HasSettings):
     # Defined in chapter_gpus/tools.md (sec_gpu_tools)
     def clip_gradients(self, grad_clip_val: float, model: Module) -> None:
         """Scale the gradients so that their joint norm is at most `grad_clip_val`."""
-        arrays = [p.data() for p in model.parameters() if p.grad_req != "null"]
-        arrays += model.get_scratch_params()
-        grads = [a.grad for a in arrays if a.grad is not None]
+        grads = [a.grad for a in optimized_arrays(vars(self).get("optim"), model)]
         norm = np.sqrt(sum((g**2).sum() for g in grads))
         scale = np.minimum(1, grad_clip_val / norm)
         for grad in grads:
@@ -1252,11 +1252,21 @@ def profile(function: Callable, path: str) -> list[dict]:
 
 
 def step_flops(trainer: Trainer, batch: Any) -> float:
-    """Return the FLOPs of a step on each device, three times a forward pass."""
-    with trainer.device:
-        inputs = (batch,) if isinstance(batch, dict) else batch[:-1]
-        inputs = move_to(inputs, trainer.device)
-        counted = list_operations(trainer.model, *inputs)
+    """Return the FLOPs of a step on each device, three times a forward pass.
+
+    Raises ValueError if the model does not run outside of a step.
+    """
+    model, device = trainer.model, trainer.device
+    inputs = (batch,) if isinstance(batch, dict) else batch[:-1]
+    try:
+        with device, unchanged(model):
+            counted = list_operations(model, *move_to(inputs, device))
+    except Exception as error:  # whatever a model of your own raises
+        reason = str(error).strip().split("\n")[-1]
+        raise ValueError(
+            f"the FLOPs of {type(model).__name__} cannot be counted; "
+            f"{type(error).__name__}: {reason}"
+        ) from error
     return 3 * sum(op.flops for op in counted) / trainer.ranks.num_shares
 
 
@@ -1278,7 +1288,11 @@ class MFU(Callback):
         examples = len(flatten(batch)[0])
         if self.model is not trainer.model:
             self.model, self.timer = trainer.model, None
-            self.step_flops, self.size = step_flops(trainer, batch), examples
+            self.size, self.step_flops = examples, None
+            try:
+                self.step_flops = step_flops(trainer, batch)
+            except ValueError as error:
+                warnings.warn(f"no MFU is drawn: {error}", stacklevel=2)
         first = trainer.train_batch_idx % trainer.num_train_batches == 0
         if first or self.timer is None:
             self.examples, self.timer = 0, Timer()
@@ -1287,6 +1301,8 @@ class MFU(Callback):
     def after_step(self, trainer: Trainer) -> None:
         """Draw the MFU after the last step of an epoch."""
         if trainer.train_batch_idx % trainer.num_train_batches:
+            return
+        if self.step_flops is None:
             return
         synchronize()
         rate = self.step_flops * self.examples / self.size / self.timer.stop()
@@ -1632,6 +1648,7 @@ class Ranks:
         total = count_examples(items)
         if self.replicas is None:
             self.connect_devices(batch)
+        self.copy_attributes()
         size, larger = divmod(total, self.num_shares)
         for i, device in enumerate(self.devices):
             share = self.rank * len(self.devices) + i
@@ -1649,14 +1666,14 @@ class Ranks:
     def connect_devices(self, batch: Any) -> None:
         """List the copies of each array, and give all of them the values of rank 0."""
         model = self.trainer.model
-        if any(p._deferred_init for p in model.parameters()):
+        if any(p._deferred_init for p in all_parameters(model)):
             self.draw_nothing(take_examples(batch, slice(2)))
         self.plain = [
             [array, *(copy_to(array, d) for d in self.devices[1:])]
             for array in model.get_scratch_params()
         ]
-        layers = [p.list_data() for p in model.parameters()]
-        self.replicas = layers + self.plain
+        self.layers = [p.list_data() for p in all_parameters(model)]
+        self.replicas = self.layers + self.plain
         self.keys = [new_key() for _ in self.replicas]
         for key, arrays in zip(self.keys, self.replicas):
             self.store.broadcast(key, arrays[0], arrays)
@@ -1664,34 +1681,60 @@ class Ranks:
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def draw_nothing(self, batch: Any) -> None:
         """Compute the loss of a minibatch, which makes lazy parameters."""
-        model: Any = self.trainer.model
-        device = self.devices[0]
-        vars(model)["plot"] = lambda *args, **kwargs: None  # hides the method
-        try:
-            with (
-                device,
-                mock.patch.object(  # some layers cannot be compiled
-                    gluon.HybridBlock, "_call_cached_op", run_uncompiled
-                ),
-            ):
-                model.training_step(move_to(batch, device))
-        finally:
-            del vars(model)["plot"]
+        model, device = self.trainer.model, self.devices[0]
+        with (
+            no_plots(model),
+            unchanged(model),
+            device,
+            mock.patch.object(  # some layers cannot be compiled
+                gluon.HybridBlock, "_call_cached_op", run_uncompiled
+            ),
+        ):
+            model.training_step(move_to(batch, device))
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def copy_value(self, value: Any, i: int) -> Any:
+        """Return the copy of an array on device number `i`, or another value as it is."""
+        if not isinstance(value, np.ndarray):
+            return value
+        for arrays in self.plain:
+            if value is arrays[0]:  # has a gradient, or several attributes refer to it
+                return value.copyto(arrays[i])
+        return value.copyto(self.devices[i])
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def copy_attributes(self) -> None:
+        """Give each device copies of the arrays and numbers that the blocks keep."""
+        self.attributes = kept_attributes(self.trainer.model)
+        self.copies = [
+            [
+                tree_map(lambda v, i=i: self.copy_value(v, i), owner[name])
+                for owner, name in self.attributes
+            ]
+            for i in range(1, len(self.devices))
+        ]
+
+    # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
+    def exchange_attributes(self, i: int) -> None:
+        """Exchange the attributes of the blocks for their copies on device number `i`."""
+        for j, (owner, name) in enumerate(self.attributes if i else []):
+            copies, made = self.copies[i - 1], (gluon.Block, gluon.Parameter)
+            if not isinstance(owner[name], made):  # by this step
+                owner[name], copies[j] = copies[j], owner[name]
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     @contextlib.contextmanager
     def on_device(self, i: int) -> Iterator[None]:
-        """Compute on device number `i`, with its copies of the arrays of the model."""
+        """Compute on device number `i`, with its copies of what the blocks keep."""
         if self.num_shares == 1:
             yield
             return
-        pairs = [(arrays[0], arrays[i]) for arrays in self.plain] if i else []
-        exchange_handles(pairs)
+        self.exchange_attributes(i)
         try:
             with self.devices[i]:
                 yield
         finally:
-            exchange_handles(pairs)
+            self.exchange_attributes(i)
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def sum_over_ranks(self, name: str, array: np.ndarray) -> np.ndarray:
@@ -1709,7 +1752,7 @@ class Ranks:
         """Give all devices the running statistics of the first device of rank 0."""
         if self.replicas is None:
             return
-        for parameter in self.trainer.model.parameters():
+        for parameter in all_parameters(self.trainer.model):
             if parameter.grad_req == "null":
                 value = parameter.data(self.devices[0]).copy()
                 if self.size > 1:
@@ -1719,25 +1762,26 @@ class Ranks:
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def copy_parameters(self) -> None:
-        """Copy what the optimizer has changed on the first device only."""
-        every = bool(gluon_trainers(self.trainer.optim))
-        for first, *others in self.plain if every else self.replicas:
-            for other in others:
-                first.copyto(other)
+        """Copy the parameters that the optimizer has changed on the first device."""
+        for first, *others in self.layers:
+            if first.grad is not None:
+                for other in others:
+                    first.copyto(other)
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def prepare_optimizer(self, optimizer: Any) -> None:
-        """Let the optimizer leave sums over devices to the trainer."""
+        """Let the optimizer change the first copy, and leave sums to the trainer."""
         if self.num_shares > 1:
             for optim in gluon_trainers(optimizer):
                 optim._kvstore_params["kvstore"] = None
+                del optim._updaters[1:]
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def keep_first_copy(self) -> None:
         """Leave the trained model on the first device only."""
         if len(self.devices) > 1:
             self.share_statistics()
-            for parameter in self.trainer.model.parameters():
+            for parameter in all_parameters(self.trainer.model):
                 value = parameter.data(self.devices[0]) if self.replicas else None
                 parameter.reset_ctx(self.devices[0])  # with the mean of all devices
                 if value is not None:
@@ -1817,13 +1861,11 @@ class Checkpoints:
 
     def other_progress(self) -> dict[str, Any]:
         """Return what a checkpoint in MXNet also contains."""
-        trainer, own = self.trainer, {}
-        if not isinstance(trainer.optim, (gluon.Trainer, Optimizers)):
-            own = own_attributes(trainer.optim, trainer.model)
+        trainer = self.trainer
         return {
             "optimizer": optimizer_name(trainer.optim),
-            "attributes": own,
             "loss_scale": trainer.loss_scale,
+            **optimizer_state(trainer),
         }
 
     def save(self, epoch: int, position: int) -> None:
@@ -1850,10 +1892,8 @@ class Checkpoints:
         progress = unpack(packed, arrays)
         check_run(progress, trainer, path, optimizer_name(trainer.optim))
         make_lazy_parameters(self)
+        load_optimizers(trainer, progress, path)
         load_arrays(trainer.model, trainer.device, arrays, path)
-        for i, optim in enumerate(gluon_trainers(trainer.optim)):
-            load_states(optim, path / f"{i}.states")
-        vars(trainer.optim).update(move_to(progress["attributes"], trainer.device))
         if trainer.loss_scale != progress["loss_scale"]:
             trainer.loss_scale = progress["loss_scale"]
         self.restore_progress(progress)
@@ -2030,8 +2070,15 @@ Trainer.gradient_clip_val = Setting(
 )
 
 
+def check_number(name: str, value: Any) -> None:
+    """Raise ValueError unless a value is a whole number that is not negative."""
+    if not is_count(value, 0):
+        raise ValueError(f"{name} must be 0, 1, 2, ..., not {value!r}")
+
+
 def try_devices(n: int = 2) -> list:
     """Return `n` devices: the GPUs first, then CPU contexts."""
+    check_number("n", n)
     gpus = [gpu(i) for i in range(num_gpus())]
     return (gpus + [npx.cpu(i) for i in range(n)])[:n]
 
@@ -2139,6 +2186,71 @@ def add_point(trainer: Any, label: str, value: Any, step: int | None = None) -> 
         model.board.bar.update(x - model.board.bar.n)
 
 
+def plotted(key: str, value: Any) -> Any:
+    """Return a value that `Module.plot` gets; raise ValueError unless it is a scalar."""
+    if getattr(value, "size", 1) != 1:
+        raise ValueError(
+            f"the plotted {key} must be a scalar, not of shape "
+            f"{tuple(value.shape)}; take its mean"
+        )
+    return value
+
+
+def check_module(model: Any) -> None:
+    """Raise TypeError unless a trainer can train a model."""
+    if not isinstance(model, Module):
+        raise TypeError(
+            "fit(model, data) needs a d2l.Module as model, not a "
+            f"{type(model).__name__}; derive its class from d2l.Module, or "
+            "make it the net of a d2l.Classifier"
+        )
+
+
+def check_minibatch(batch: Any) -> None:
+    """Raise TypeError or ValueError unless a minibatch has examples for the model."""
+    check_batch(batch)
+    if len(batch) < 2:
+        raise TypeError(
+            "this training_step needs minibatches (inputs, labels), not a "
+            f"{type(batch).__name__} with {len(batch)} item"
+        )
+    for item in flatten(batch):
+        other = isinstance(item, (onp.ndarray, mx.nd.NDArray))
+        if other and not isinstance(item, np.ndarray):
+            raise TypeError(
+                "this training_step needs arrays of mxnet.np, not a "
+                f"{type(item).__module__}.{type(item).__name__}; make one by "
+                "np.array(x), or x.as_np_ndarray()"
+            )
+        if other and 0 in item.shape[:1]:
+            raise ValueError(
+                "a minibatch must have an example, and the shape of this "
+                f"array is {item.shape}"
+            )
+
+
+def differentiate(loss: Any, factor: float) -> None:
+    """Compute the gradients of a loss, times `factor`.
+
+    Raises TypeError or ValueError if the loss is not a scalar that has gradients.
+    """
+    check_loss(loss)
+    if not isinstance(loss, np.ndarray) or onp.dtype(loss.dtype).kind != "f":
+        raise TypeError(
+            "the loss must be an array of mxnet.np and a real number, not a "
+            f"{type(loss).__name__} of {onp.dtype(loss.dtype).name}"
+        )
+    try:
+        loss.backward(np.full_like(loss, factor))
+    except mx.MXNetError as error:
+        if "Cannot differentiate node" not in str(error):
+            raise
+        raise ValueError(
+            "the loss does not depend on a parameter, so it has no gradient; "
+            "compute it from outputs that are not detached"
+        ) from error
+
+
 def __getattr__(name: str) -> Any:
     """Return `d2l.plt`, Matplotlib's pyplot, which is imported when it is needed."""
     if name != "plt":
@@ -2150,22 +2262,8 @@ def __getattr__(name: str) -> Any:
 
 def scratch_tensors(module: nn.Block) -> list[np.ndarray]:
     """Return the arrays in a module that belong to no parameter of a layer."""
-    found, seen = [], set()
-
-    def visit(value):
-        if id(value) in seen:
-            return
-        seen.add(id(value))
-        if isinstance(value, np.ndarray):
-            found.append(value)
-        elif isinstance(value, nn.Block):
-            visit(vars(value))
-        elif isinstance(value, (dict, list, tuple)):
-            for item in value.values() if isinstance(value, dict) else value:
-                visit(item)
-
-    visit(module)
-    return found
+    parts = model_parts(module).values()
+    return [part for part in parts if isinstance(part, np.ndarray)]
 
 
 class Optimizers:
@@ -2186,8 +2284,28 @@ def one_optimizer(model: Any) -> Any:
     """Return the optimizer of a model; several become one."""
     optim = model.configure_optimizers()
     if optim and isinstance(optim, (list, tuple)):
-        return Optimizers(optim)
-    return check_optimizer(optim, Optimizers.methods)
+        optim = Optimizers(optim)
+    check_trains(check_optimizer(optim, Optimizers.methods), model)
+    return optim
+
+
+def check_trains(optim: Any, model: Any) -> None:
+    """Raise ValueError if a trainer of Gluon trains nothing, or what another does."""
+    own, taken = part_ids(model), set[int]()
+    for each in gluon_trainers(optim):
+        ids = {id(parameter) for parameter in each._params}
+        if not ids & own:
+            raise ValueError(
+                "the Trainer of configure_optimizers trains nothing, because "
+                "it has no parameter of this model; give it "
+                "self.parameters()"
+            )
+        if ids & taken:
+            raise ValueError(
+                "two optimizers of configure_optimizers have the same "
+                "parameter; give each parameter to one of them"
+            )
+        taken |= ids
 
 
 class DataModule(HyperParameters):
@@ -2221,6 +2339,24 @@ class DataModule(HyperParameters):
         return ArrayLoader(arrays, self.batch_size, shuffle=train)
 
 
+def check_arrays(arrays: Any) -> None:
+    """Raise TypeError or ValueError unless arrays have a row for each example."""
+    items = arrays if isinstance(arrays, (tuple, list)) else ()
+    for item in items or [arrays]:
+        if not items or not isinstance(item, np.ndarray) or not item.shape:
+            kind = f"{type(item).__module__}.{type(item).__name__}"
+            raise TypeError(
+                "a loader needs a tuple of arrays of mxnet.np, each with a row "
+                f"for each example, not {kind.removeprefix('builtins.')}"
+            )
+    lengths = [len(item) for item in items]
+    if len({*lengths}) > 1:
+        raise ValueError(
+            "the arrays of a loader must have the same number of examples, "
+            f"not {', '.join(map(str, lengths))}"
+        )
+
+
 class ArrayLoader:
     """Minibatches of arrays in main memory, shuffled anew in each epoch.
 
@@ -2236,6 +2372,7 @@ class ArrayLoader:
         convert: Callable = tuple,
     ):
         check_batch_size(batch_size)
+        check_arrays(arrays)
         self.arrays = tuple(arrays)
         self.batch_size, self.shuffle, self.convert = batch_size, shuffle, convert
         self.rng = onp.random.default_rng(seed)
@@ -2329,6 +2466,7 @@ class SGD(HyperParameters):
     lr: float
 
     def __init__(self, params: Iterable, lr: float):
+        check_rate(lr)
         self.save_hyperparameters()
 
     def step(self, _: Any) -> None:
@@ -2608,8 +2746,11 @@ def predict_memory(model: Module, batch: Sequence, accumulate: int = 1) -> StepM
     gradients are overwritten, its weights do not change, and its layers stay
     compiled. Items of `batch` may be arrays of NumPy, such as
     `onp.broadcast_to(onp.float32(0), shape)`, which takes no memory. Raises
-    RuntimeError if the model does not run on so few examples.
+    RuntimeError if the model does not run on so few examples, and ValueError if
+    `accumulate` is no number of parts.
     """
+    if not is_count(accumulate):
+        raise ValueError(f"accumulate must be 1, 2, ..., not {accumulate!r}")
     for _ in range(3):
         passes = [run_small(model, batch, n) for n in (4, 8)]
         if len({len(tape) for _, tape in passes}) == 1:
@@ -2623,7 +2764,7 @@ def predict_memory(model: Module, batch: Sequence, accumulate: int = 1) -> StepM
     part = -(-len(items[0]) // accumulate)  # rounded up
     saved, tape = (a + (b - a) * (part - 4) / 4 for a, b in zip(*passes))
     weights, trained = all_arrays(model), trained_arrays(model)
-    state, update = optimizer_bytes(one_optimizer(model), trained)
+    state, update = optimizer_bytes(one_optimizer(model), model)
     fixed = nbytes(weights), nbytes([a.grad for a in trained]), state
     size = sum(
         onp.dtype(item.dtype).itemsize * item.size
@@ -2635,7 +2776,8 @@ def predict_memory(model: Module, batch: Sequence, accumulate: int = 1) -> StepM
 
 def all_arrays(model: Module) -> list[np.ndarray]:
     """Return the parameters and the plain arrays of a model."""
-    return [*(p.data() for p in model.parameters()), *scratch_tensors(model)]
+    parameters = all_parameters(model)
+    return [*(p.data() for p in parameters), *scratch_tensors(model)]
 
 
 def trained_arrays(model: Module) -> list[np.ndarray]:
@@ -2660,7 +2802,7 @@ def run_small(model: Module, batch: Sequence, n: int) -> tuple:
                 value = loss()
             value.backward()
 
-        with no_plots(model), keep_statistics(model):
+        with no_plots(model), unchanged(model):
             Compiled(step, model)()  # compiles the layers, if possible
             for _ in range(2):
                 step()  # operators take workspaces that they keep
@@ -2670,7 +2812,7 @@ def run_small(model: Module, batch: Sequence, n: int) -> tuple:
                     np.exp(numbers, out=numbers)
                 step()
             return saved_bytes(loss, device), onp.array(record.tape)
-    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+    except (RuntimeError, TypeError, ValueError, IndexError, AttributeError) as error:
         reason = str(error).strip().splitlines()[-1]
         raise RuntimeError(
             f"{type(model).__name__} does not run on {n} examples: {reason}"
@@ -2695,27 +2837,35 @@ def few_examples(item: Any, n: int, device: Any) -> np.ndarray:
 
 
 @contextlib.contextmanager
-def keep_statistics(model: Module) -> Iterator[None]:
-    """Set the running statistics of a model back at the end of a block."""
-    names = "running_mean", "running_var"
-    params = [p for p in model.parameters() if p.name.endswith(names)]
-    known = [(p, p.data().copy()) for p in params if p._data is not None]
-    yield
-    for param, value in known:
-        param.set_data(value)
+def unchanged(model: Module) -> Iterator[None]:
+    """Set arrays and numbers of a model back at the end of a block.
+
+    These are the values of parameters on their first device, and what the blocks keep
+    in attributes. Parameters that the block makes keep their first values.
+    """
+    parameters = [p for p in all_parameters(model) if p._data is not None]
+    arrays = [p.list_data()[0] for p in parameters] + scratch_tensors(model)
+    values = [array.copyto(cpu()) for array in arrays]  # GPUs may be full
+    kept = [(*place, place[0][place[1]]) for place in kept_attributes(model)]
+    try:
+        yield
+    finally:
+        for owner, name, value in kept:
+            if not isinstance(owner[name], (gluon.Block, gluon.Parameter)):
+                owner[name] = value
+        for array, value in zip(arrays, values):
+            value.copyto(array)
 
 
-def optimizer_bytes(optimizer: Any, arrays: Sequence) -> tuple[int, int]:
+def optimizer_bytes(optimizer: Any, model: Module) -> tuple[int, int]:
     """Return the bytes of an optimizer's state, and those that an update adds.
 
     The optimizers of Gluon update in place, except for the rarer ones.
     """
     if isinstance(optimizer, Optimizers):
-        pairs = [
-            optimizer_bytes(each, [p.data() for p in each._params])
-            for each in optimizer.optimizers
-        ]
+        pairs = [optimizer_bytes(each, model) for each in optimizer.optimizers]
         return sum(size for size, _ in pairs), max(update for _, update in pairs)
+    arrays = optimized_arrays(optimizer, model)
     if not isinstance(optimizer, gluon.Trainer):
         known = {id(a) for a in arrays}
         state = [a for a in scratch_tensors(vars(optimizer)) if id(a) not in known]
@@ -2846,12 +2996,22 @@ def gpu_report() -> GPUReport:
     return report.report_on(framework_info)
 
 
+def check_labels(Y_hat: np.ndarray, Y: np.ndarray) -> None:
+    """Raise ValueError unless there is a label for each output of a classifier."""
+    outputs = Y_hat.size // Y_hat.shape[-1]
+    if outputs != Y.size:
+        raise ValueError(
+            f"a classifier needs a label for each output; the shape of the "
+            f"outputs is {Y_hat.shape}, and that of the labels is {Y.shape}"
+        )
+
+
 class Classifier(Module):
     """The base class of classifiers: outputs have the shape (examples, classes)."""
 
     def validation_step(self, batch: Sequence) -> None:
         """Plot the loss and the accuracy of a minibatch."""
-        check_batch(batch)
+        check_minibatch(batch)
         Y_hat = self(*batch[:-1])
         self.plot("loss", self.loss(Y_hat, batch[-1]), train=False)
         self.plot("acc", self.accuracy(Y_hat, batch[-1]), train=False)
@@ -2869,6 +3029,7 @@ class Classifier(Module):
         self, Y_hat: np.ndarray, Y: np.ndarray, averaged: bool = True
     ) -> np.ndarray:
         """Return the mean cross-entropy, or the one of each example."""
+        check_labels(Y_hat, Y)
         l = -npx.pick(npx.log_softmax(Y_hat), Y.reshape(Y_hat.shape[:-1]))
         return l.mean() if averaged else l.reshape(-1)
 
@@ -3027,10 +3188,25 @@ def copy_to(array: np.ndarray, device: mx.Context) -> np.ndarray:
     return copied
 
 
-def exchange_handles(pairs: list[tuple]) -> None:
-    """Let the two arrays of each pair exchange their memory."""
-    for a, b in pairs:
-        a.handle, b.handle = b.handle, a.handle
+def holds_state(name: str, value: Any) -> bool:
+    """Return whether an attribute of a block contains arrays, or is a public number.
+
+    None counts, too, because the next step may replace it by an array.
+    """
+    arrays = any(isinstance(array, np.ndarray) for array in flatten(value))
+    number = value is None or isinstance(value, (int, float))
+    return arrays or number and not name.startswith("_")
+
+
+def kept_attributes(model: Module) -> list[tuple]:
+    """Return the dict and the name of each attribute in which a block keeps state."""
+    blocks = [b for b in model_parts(model).values() if isinstance(b, gluon.Block)]
+    return [
+        (vars(block), name)
+        for block in blocks
+        for name, value in vars(block).items()
+        if holds_state(name, value)
+    ]
 
 
 def take_examples(batch: Any, part: slice) -> Any:
@@ -3066,22 +3242,21 @@ def check_files(path: Path, trainer: Trainer) -> None:
         raise ValueError(problem)
 
 
-def plain_arrays(model: Module) -> dict[str, np.ndarray]:
-    """Return the arrays in plain attributes of a model by name.
-
-    A name begins with `scratch:` if the array is trained, and with `plain:`
-    otherwise.
-    """
-    found, seen = dict[str, np.ndarray](), set()
+def model_parts(model: Any) -> dict[str, Any]:
+    """Return the blocks, parameters and arrays in a model by name, each once."""
+    found, seen = dict[str, Any](), set()
 
     def visit(name: str, value: Any) -> None:
         if id(value) in seen:
             return
         seen.add(id(value))
-        if isinstance(value, np.ndarray):
-            found[("plain:" if value.grad is None else "scratch:") + name] = value
-        elif isinstance(value, gluon.Block):
+        if isinstance(value, (gluon.Block, gluon.Parameter, np.ndarray)):
+            found[name] = value
+        if isinstance(value, gluon.Block):
             visit(name, vars(value))
+        elif isinstance(value, gluon.ParameterDict):
+            for key, item in value.items():
+                visit(f"{name}.{key.removeprefix(value.prefix)}", item)
         elif isinstance(value, (dict, list, tuple)):
             pairs = value.items() if isinstance(value, dict) else enumerate(value)
             for key, item in pairs:
@@ -3091,9 +3266,41 @@ def plain_arrays(model: Module) -> dict[str, np.ndarray]:
     return found
 
 
+def plain_arrays(model: Module) -> dict[str, np.ndarray]:
+    """Return the arrays in plain attributes of a model by name.
+
+    A name begins with `scratch:` if the array is trained, and with `plain:`
+    otherwise.
+    """
+    return {
+        ("plain:" if part.grad is None else "scratch:") + name: part
+        for name, part in model_parts(model).items()
+        if isinstance(part, np.ndarray)
+    }
+
+
+def named_parameters(model: Module) -> dict[str, gluon.Parameter]:
+    """Return the parameters of a model by name.
+
+    A name begins with `listed:` if only a list or a dict contains the parameter.
+    """
+    named = model._collect_params_with_prefix()
+    known = {id(p) for p in named.values()}
+    return named | {
+        f"listed:{name}": part
+        for name, part in model_parts(model).items()
+        if isinstance(part, gluon.Parameter) and id(part) not in known
+    }
+
+
+def all_parameters(model: Module) -> list[gluon.Parameter]:
+    """Return the parameters of a model, also those that Gluon does not find."""
+    return [*dict.fromkeys([*model.parameters(), *named_parameters(model).values()])]
+
+
 def named_arrays(model: Module, device: mx.Context) -> dict:
     """Return the parameters of a model and its plain arrays, by name."""
-    parameters = model._collect_params_with_prefix().items()
+    parameters = named_parameters(model).items()
     return {name: p.data(device) for name, p in parameters} | plain_arrays(model)
 
 
@@ -3113,7 +3320,7 @@ def load_arrays(model: Module, device: mx.Context, saved: dict, path: Path) -> N
         for arrays in (saved, own)
     )
     check_shapes(shapes, own_shapes, path)
-    for name, parameter in model._collect_params_with_prefix().items():
+    for name, parameter in named_parameters(model).items():
         parameter.set_data(saved[name])
     for name, array in plain_arrays(model).items():
         if name in saved and saved[name].shape == array.shape:
@@ -3130,36 +3337,115 @@ def optimizer_name(optim: Any) -> str:
     return name
 
 
+def optimizers_of(optim: Any) -> list:
+    """Return the optimizers of which an optimizer consists."""
+    return optim.optimizers if isinstance(optim, Optimizers) else [optim]
+
+
+def gluon_trainers(optim: Any) -> list[gluon.Trainer]:
+    """Return the trainers of Gluon of which an optimizer consists."""
+    return [each for each in optimizers_of(optim) if isinstance(each, gluon.Trainer)]
+
+
+def own_optimizers(optim: Any) -> list:
+    """Return the optimizers that are not Gluon's, of which an optimizer consists."""
+    return [o for o in optimizers_of(optim) if not isinstance(o, gluon.Trainer)]
+
+
+def part_ids(model: Any) -> set[int]:
+    """Return the ids of the parts of a model, and of the arrays of its parameters."""
+    parts = [*model_parts(model).values()]
+    arrays = [p._data or [] for p in parts if isinstance(p, gluon.Parameter)]
+    return {id(part) for part in parts + sum(arrays, [])}
+
+
+def optimized_arrays(optim: Any, model: Module) -> list[np.ndarray]:
+    """Return the arrays of a model with gradients that an optimizer changes.
+
+    These are all of them if the optimizer does not say which ones.
+    """
+    known = set[int]()
+    for each in optimizers_of(optim):
+        gluons = isinstance(each, gluon.Trainer)
+        known |= part_ids(each._params if gluons else getattr(each, "__dict__", {}))
+    trained = trained_arrays(model)
+    return [array for array in trained if id(array) in known] or trained
+
+
 def own_attributes(optim: Any, model: Module) -> dict[str, Any]:
-    """Return the attributes of an optimizer that hold no array of the model."""
-    arrays = {id(a) for a in all_arrays(model)}
+    """Return the attributes of an optimizer that hold nothing of the model."""
+    known = part_ids(model)
     return {
         name: value
         for name, value in vars(optim).items()
-        if not any(id(a) in arrays for a in scratch_tensors({"": value}))
+        if not known & part_ids({"": value})
+    }
+
+
+def optimizer_state(trainer: Trainer) -> dict[str, Any]:
+    """Return what Gluon's own files lack: names, and optimizers that are not Gluon's."""
+    optim, model = trainer.optim, trainer.model
+    names = {id(p): name for name, p in named_parameters(model).items()}
+    return {
+        "trained": [
+            [names.get(id(p), p.name) for p in each._params]
+            for each in gluon_trainers(optim)
+        ],
+        "attributes": [own_attributes(o, model) for o in own_optimizers(optim)],
+    }
+
+
+def load_optimizers(trainer: Trainer, progress: dict, path: Path) -> None:
+    """Restore the optimizers from a checkpoint.
+
+    Raises WrongCheckpoint if it does not say to which parameter a state belongs.
+    """
+    if "trained" not in progress:
+        raise WrongCheckpoint(
+            f"{path} was saved before December 2026, when checkpoints did not contain "
+            "the names of trained parameters; resume with the library that saved it, or "
+            "choose another folder"
+        )
+    own, optim = optimizer_state(trainer)["trained"], trainer.optim
+    pairs = zip(gluon_trainers(optim), progress["trained"], own)
+    for i, (each, saved, names) in enumerate(pairs):
+        if different := {*saved} ^ {*names}:
+            raise WrongCheckpoint(
+                f"{path} comes from another optimizer: only one of the two trains "
+                f"{min(different)}; resume with the same, or choose another folder"
+            )
+        load_states(each, path / f"{i}.states", [names.index(name) for name in saved])
+    for each, attributes in zip(own_optimizers(optim), progress["attributes"]):
+        vars(each).update(move_to(attributes, trainer.device))
+
+
+def load_states(optim: gluon.Trainer, path: Path, order: list) -> None:
+    """Restore the state of a trainer of Gluon, on any number of devices.
+
+    The parameter with number i in the file has number `order[i]` here.
+    """
+    optim.load_states(str(path))
+    optimizer = optim.optimizer  # it counts the updates of each device
+    optimizer.begin_num_update = optimizer.num_update
+    updater, counts = optim._updaters[0], optimizer._all_index_update_counts
+
+    def renumber(values: dict) -> dict:
+        return {order[i]: value for i, value in values.items()}
+
+    updater.states = renumber(updater.states)
+    updater.states_synced = renumber(updater.states_synced)
+    optimizer._all_index_update_counts = {
+        device: renumber(values) for device, values in counts.items()
     }
 
 
 def make_lazy_parameters(run: Checkpoints) -> None:
     """Give lazy layers their shapes by computing the loss of two examples."""
-    if any(p._deferred_init for p in run.trainer.model.parameters()):
+    if any(p._deferred_init for p in all_parameters(run.trainer.model)):
         states = run.host_states()
         batch = take_examples(next(iter(run.loader)), slice(2))
         run.set_random_state(states)  # as if no minibatch had been loaded
         run.trainer.ranks.draw_nothing(batch)
-
-
-def gluon_trainers(optim: Any) -> list[gluon.Trainer]:
-    """Return the trainers of Gluon of which an optimizer consists."""
-    optims = optim.optimizers if isinstance(optim, Optimizers) else [optim]
-    return [each for each in optims if isinstance(each, gluon.Trainer)]
-
-
-def load_states(optim: gluon.Trainer, path: Path) -> None:
-    """Restore the state of a trainer of Gluon, on any number of devices."""
-    optim.load_states(str(path))
-    optimizer = optim.optimizer  # it counts the updates of each device
-    optimizer.begin_num_update = optimizer.num_update
 
 
 # Defined in chapter_gpus/one-model.md (sec_gpu_one_model)
@@ -3368,4 +3654,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from f8d1613e13323b77.
+# Generated from 166ae529b9d6e447.

@@ -3675,4 +3675,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from ca9bdb49ba10a3e2.
+# Generated from 8d29f4cec492e531.

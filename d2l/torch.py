@@ -3751,4 +3751,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from bdfc6ad861006b53.
+# Generated from c15f7fdb57536849.

@@ -3,13 +3,17 @@
 # Models choose their own attributes.
 # mypy: disable-error-code="attr-defined,misc"
 
+import json
+
 import pytest
-from mxnet import np, npx
+from mxnet import gluon, np, npx
 from mxnet.gluon import nn
 from test_checkpoints import fit, net
+from test_one_line import fails
 from training import assert_equal
 
 from d2l import mxnet as d2l
+from d2l import storage
 
 npx.set_np()
 
@@ -109,3 +113,87 @@ def test_a_model_that_draws_numbers_resumes(fw, tmp_path, n):
     undisturbed = fit(fw, tmp_path / "whole", epochs=3, **settings)
     fit(fw, tmp_path / "cut", epochs=1, **settings)
     assert_equal(fw, fit(fw, tmp_path / "cut", epochs=3, **settings), undisturbed)
+
+
+def saved_before(folder):
+    """Let a checkpoint look like those of an earlier version of the library."""
+    path = d2l.latest_checkpoint(folder)
+    assert path is not None
+    progress = json.loads((path / "progress.json").read_text())
+    pairs = [pair for pair in progress["dict"] if pair[0] != "trained"]
+    (path / "progress.json").write_text(json.dumps({"dict": pairs}))
+    storage.write_digests(path)
+
+
+def test_a_checkpoint_without_names_of_trained_parameters_is_refused(fw, tmp_path):
+    fit(fw, tmp_path, data=digits, epochs=1)
+    saved_before(tmp_path)
+    with fails("was saved before December 2026, .* choose another folder", ValueError):
+        fit(fw, tmp_path, data=digits, epochs=2)
+
+
+class Part(d2l.MLP):
+    """A model of which the optimizer trains the parameters that a pattern chooses."""
+
+    pattern = ".*"
+
+    def __init__(self):
+        super().__init__(10, 8, 0.1)
+
+    def configure_optimizers(self):
+        trained = self.collect_params(self.pattern)
+        return gluon.Trainer(trained, "sgd", {"momentum": 0.9})
+
+
+class OnlyBiases(Part):
+    pattern = ".*bias"
+
+
+def test_an_optimizer_that_trains_other_parameters_is_refused(fw, tmp_path):
+    fit(fw, tmp_path, Part, digits, epochs=1)
+    message = "only one of the two trains net.0.weight; resume with the same"
+    with fails(message, ValueError):
+        fit(fw, tmp_path, OnlyBiases, digits, epochs=2)
+
+
+class Counting(d2l.MLP):
+    """A model with lazy layers that counts its steps in several ways."""
+
+    def __init__(self):
+        super().__init__(10, 8, 0.1)
+        self.calls, self.array, self.pair = 0, np.zeros(1), (np.zeros(1), "a")
+        options = {"shape": (1,), "init": "zeros", "grad_req": "null"}
+        self.count = self.params.get("count", **options)
+        self.initialize()
+
+    def training_step(self, batch):
+        self.calls += 1
+        self.array, self.pair = self.array + 1, (self.pair[0] + 1, "a")
+        self.count.data()[:] += 1
+        return super().training_step(batch)
+
+
+def counts(model):
+    arrays = model.array, model.pair[0], model.count.data()
+    return [model.calls, *map(float, arrays)]
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_the_pass_that_makes_lazy_parameters_counts_nothing(fw, tmp_path, n):
+    devices = d2l.try_devices(n)
+    trainer = fit(fw, tmp_path, Counting, digits, epochs=1, devices=devices)
+    assert counts(trainer.model) == [trainer.train_batch_idx] * 4
+
+
+def test_predictions_leave_what_a_model_keeps(fw):
+    model, batch = Counting(), (np.ones((32, 64)), np.zeros(32))
+    d2l.predict_memory(model, batch)
+    assert counts(model) == [0] * 4
+
+
+def test_counting_the_flops_of_a_step_leaves_what_a_model_keeps(fw):
+    data, kept = digits(), Keeping()
+    trainer = d2l.Trainer(1)
+    trainer.start(kept, data)
+    d2l.step_flops(trainer, next(iter(data.train_dataloader())))
+    assert kept.largest == 0 and kept.last is None

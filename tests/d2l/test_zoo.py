@@ -161,7 +161,7 @@ def test_two_devices_train_as_one_does(fw, entry):
     several = train(fw, entry, **on_two(fw, entry))
     differing = differences(several, train(fw, entry))
     largest = max(differing.values(), default=0)
-    known = entry.restored and entry.devices == SAME
+    known = entry.returned and entry.devices == SAME
     assert (largest < 1e-5) == known, differing
 
 

@@ -24,9 +24,8 @@ class Entry:
     devices: str = SAME  # the state after training on two of them
     clip: bool = True  # whether the framework can clip the gradients
     half: bool = True  # whether the trainer can train it in float16
-    restored: bool = (
-        True  # whether a checkpoint, and the caller of ranks, get all of it
-    )
+    restored: bool = True  # whether a checkpoint gets all of it
+    returned: bool = True  # whether the caller of ranks gets all of it
     settings: tuple = ()  # of the trainer on two devices, as pairs
     # What the library does wrong: pairs of a part of a test's name and a reason.
     faults: tuple[tuple[str, str], ...] = ()

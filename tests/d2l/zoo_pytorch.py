@@ -656,7 +656,7 @@ ZOO = [
     Entry("queue", Queue, vectors, OTHER),
     Entry("hidden buffer", Hidden, vectors, OTHER),
     Entry("constant", Constant, vectors, thin=True),
-    Entry("number", Annealed, vectors, restored=False),
+    Entry("number", Annealed, vectors, restored=False, returned=False),
     Entry("extra state", Extra, vectors),
     Entry("plain counter", Counting, vectors),
     Entry("scratch", Scratch, vectors, REFUSED),
