@@ -3816,4 +3816,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from c387da071f4a7f9c.
+# Generated from ad9066edac90b64e.

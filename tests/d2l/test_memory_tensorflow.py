@@ -142,6 +142,27 @@ def test_a_prediction_keeps_the_types_of_layers(fw):
     assert model.training is None and model(batch[0]).shape == (64, 10)
 
 
+def test_many_parts_are_predicted_like_two():
+    """Only two parts are traced: after the first one, sums of gradients exist."""
+    calls: list = []
+
+    class Counted(d2l.DeepMLP):
+        def training_step(self, batch):
+            calls.append(1)
+            return super().training_step(batch)
+
+    def predict(examples, number):
+        calls.clear()
+        spec = tf.TensorSpec((examples, 128))
+        size = d2l.predict_memory(Counted(depth=4), (spec, spec), number)
+        return size.peak - size.batch, size.activations, len(calls)
+
+    many, two, one = predict(100, 50), predict(4, 2), predict(2, 1)
+    assert many == two
+    assert many[0] > one[0] + 4 * 128 * 128  # the sums
+    assert many[1] == pytest.approx(one[1], abs=4)  # without the parts themselves
+
+
 class Looping(d2l.Classifier):
     def __init__(self):
         super().__init__()

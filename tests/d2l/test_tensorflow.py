@@ -157,6 +157,22 @@ def test_a_variable_of_keras_in_an_attribute_is_saved(tmp_path):
         np.testing.assert_array_equal(a, b)
 
 
+def test_layers_are_found_as_keras_finds_them():
+    """A public attribute of Keras has only the outermost layers."""
+    layers = tf.keras.layers
+    model, shared = d2l.MLP(10, 8, 0.1), layers.Dense(2)
+    model.rows = [shared, layers.Dense(2)]
+    model.named = {"a": layers.Dropout(0.5), "b": [shared]}
+    model.pair = layers.Dense(2), d2l.TransformerLayer(16, 4)
+    X = tf.keras.Input((8,))
+    model.functional = tf.keras.Model(
+        X, layers.Bidirectional(layers.GRU(2))(X[..., None])
+    )
+    found = d2l.layers_of(model)
+    assert len(found) == len({*map(id, found)}) > 20
+    assert {*map(id, found)} == {*map(id, model._flatten_layers())}
+
+
 class Images(d2l.DataModule):
     """Random numbers in a data set that `change` changes, with texts if asked for."""
 
