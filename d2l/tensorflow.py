@@ -37,6 +37,7 @@ from unittest import mock
 import numpy as np
 import numpy as onp
 import tensorflow as tf
+from numpy import ndarray
 from tensorflow.python.eager import context as eager_context
 
 from d2l import launcher, plots, report
@@ -2738,10 +2739,10 @@ def show_images(images, num_rows, num_cols, titles=None, scale=1.5):
     from matplotlib import pyplot as plt
 
     figsize = (num_cols * scale, num_rows * scale)
-    _, axes = plt.subplots(num_rows, num_cols, figsize=figsize)
-    axes = onp.ravel(axes)
+    _, axes = plt.subplots(num_rows, num_cols, figsize=figsize, squeeze=False)
+    axes = axes.ravel()
     for i, (ax, image) in enumerate(zip(axes, images)):
-        image = image if isinstance(image, onp.ndarray) else image.numpy()
+        image = image if isinstance(image, ndarray) else image.numpy()
         ax.imshow(image, cmap="gray_r")
         ax.axis("off")
         if titles:
@@ -3690,4 +3691,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 0fe3718f043f53a8.
+# Generated from 5a740c495b42069d.
