@@ -271,6 +271,17 @@ def test_parts_wait_for_each_other(fw):
     assert products[2 * third - 1] in before(products[2 * third], set())
 
 
+def test_parts_in_a_loop_wait_for_each_other(fw):
+    X = tf.random.normal((64, 128))
+    model, trainer = Silent(), d2l.Trainer(max_epochs=1)
+    trainer.model, trainer.optim = model, model.configure_optimizers()
+    trainer.ranks, trainer.accumulate = d2l.Ranks(trainer), 3
+    model(X[:1])
+    operations = d2l.trace(trainer.train_step, (X, X)).get_operations()
+    loops = [op for op in operations if "While" in op.type]
+    assert [op.get_attr("parallel_iterations") for op in loops] == [1]
+
+
 def test_float16_needs_an_optimizer_that_can_scale(fw):
     class OwnOptimizer(d2l.MLP):
         def configure_optimizers(self):

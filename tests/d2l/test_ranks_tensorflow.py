@@ -215,3 +215,4 @@ def test_parts_of_a_layer_that_waits_for_other_devices(fw):
 
     one, two = (run_on(fw, n, Synchronized, 12, 12, accumulate=3) for n in (1, 2))
     assert_equal(fw, two, one, 1e-5)
+    assert two.train.compiled

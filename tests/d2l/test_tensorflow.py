@@ -397,8 +397,19 @@ def test_losses_of_layers_count_once(fw, counted):
     assert tf.keras.layers.Layer.losses is d2l.LAYER_LOSSES
 
 
-def test_the_curves_contain_the_losses_of_layers(fw):
-    model = Penalized()
+class PenalizedLine(d2l.LinearRegression):
+    """No classifier, so its validation step is that of each module."""
+
+    def __init__(self):
+        super().__init__(0.1)
+        l2 = tf.keras.regularizers.L2(0.5)
+        self.net = tf.keras.layers.Dense(1, kernel_regularizer=l2)
+        self.board.display = False
+
+
+@pytest.mark.parametrize("kind", [Penalized, PenalizedLine])
+def test_the_curves_contain_the_losses_of_layers(fw, kind):
+    model = kind()
     batch = tf.ones((4, 64)), tf.zeros(4, tf.int32)
     model.configure_optimizers = lambda: tf.keras.optimizers.SGD(0.0)
     d2l.Trainer(1, accumulate=3).fit(model, ([batch], [batch]))
