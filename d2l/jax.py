@@ -39,7 +39,6 @@ from unittest import mock
 
 import jax
 import numpy as np
-import numpy as onp
 import optax
 from flax import linen as nn
 from flax.training import train_state
@@ -48,6 +47,7 @@ from jax.experimental import multihost_utils, topologies
 from jax.extend import core
 from jax.sharding import AbstractMesh, Mesh, NamedSharding, SingleDeviceSharding
 from jax.sharding import PartitionSpec as P
+from numpy import ndarray
 
 from d2l import launcher, plots, report
 from d2l.fashion_mnist import load_fashion_mnist
@@ -2579,10 +2579,10 @@ def show_images(images, num_rows, num_cols, titles=None, scale=1.5):
     from matplotlib import pyplot as plt
 
     figsize = (num_cols * scale, num_rows * scale)
-    _, axes = plt.subplots(num_rows, num_cols, figsize=figsize)
-    axes = onp.ravel(axes)
+    _, axes = plt.subplots(num_rows, num_cols, figsize=figsize, squeeze=False)
+    axes = axes.ravel()
     for i, (ax, image) in enumerate(zip(axes, images)):
-        image = image if isinstance(image, onp.ndarray) else numpy(image)
+        image = image if isinstance(image, ndarray) else numpy(image)
         ax.imshow(image, cmap="gray_r")
         ax.axis("off")
         if titles:
@@ -3836,4 +3836,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 06b1929b74bbe89b.
+# Generated from 478b551a74096c7a.

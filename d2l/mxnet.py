@@ -38,6 +38,7 @@ from mxnet import autograd, gluon, init, np, npx
 from mxnet.gluon import nn
 from mxnet.ndarray import register
 from mxnet.symbol.register import _symbol_creator
+from numpy import ndarray
 
 from d2l import launcher, plots, report
 from d2l.fashion_mnist import load_fashion_mnist
@@ -2532,10 +2533,10 @@ def show_images(images, num_rows, num_cols, titles=None, scale=1.5):
     from matplotlib import pyplot as plt
 
     figsize = (num_cols * scale, num_rows * scale)
-    _, axes = plt.subplots(num_rows, num_cols, figsize=figsize)
-    axes = onp.ravel(axes)
+    _, axes = plt.subplots(num_rows, num_cols, figsize=figsize, squeeze=False)
+    axes = axes.ravel()
     for i, (ax, image) in enumerate(zip(axes, images)):
-        image = image if isinstance(image, onp.ndarray) else image.asnumpy()
+        image = image if isinstance(image, ndarray) else image.asnumpy()
         ax.imshow(image, cmap="gray_r")
         ax.axis("off")
         if titles:
@@ -3654,4 +3655,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 166ae529b9d6e447.
+# Generated from 9e3170bb4306145d.

@@ -10,6 +10,7 @@ import copy
 import ctypes
 import functools
 import importlib.util
+import itertools
 import json
 import os
 import pickle
@@ -36,6 +37,7 @@ from unittest import mock
 import numpy as np
 import numpy as onp
 import tensorflow as tf
+from numpy import ndarray
 from tensorflow.python.eager import context as eager_context
 
 from d2l import launcher, plots, report
@@ -806,7 +808,7 @@ def in_precision(model: Module, precision: tf.DType) -> Iterator:
     policy = {tf.bfloat16: "mixed_bfloat16", tf.float16: "mixed_float16"}.get(precision)
     layers = [
         (layer, layer.dtype_policy)
-        for layer in dict.fromkeys(model._flatten_layers())
+        for layer in layers_of(model)
         if not (isinstance(layer, Module) and layer.get_scratch_params())
     ]
     for layer, own in layers:
@@ -871,6 +873,7 @@ def trace_step(
 ) -> TracedStep:
     """Return the graph of a training step, which does not run.
 
+    Of `accumulate` parts, the graph has two, which take as much memory as all.
     `forward` is the set of the operations of the forward pass, and `gradients`
     is a list of tensors of the graph. The state of the optimizer is part of a
     graph, too, and takes no memory. Layers without variables make them now.
@@ -884,7 +887,8 @@ def trace_step(
     def step(batch):
         forward.clear()  # TensorFlow may trace twice
         sums.clear()
-        for part, _ in split_batch(batch, accumulate):
+        # The third part would take what the second does: sums of gradients exist, too.
+        for part, _ in itertools.islice(split_batch(batch, accumulate), 2):
             with tf.GradientTape() as gradient_tape:
                 loss = model.training_step(part)
             if not sums:
@@ -1939,7 +1943,7 @@ class Ranks:
             inner = getattr(optim, "inner_optimizer", optim)
             if isinstance(inner, tf.keras.optimizers.Optimizer):
                 optim.build(layer.trainable_variables)
-                inner._all_reduce_sum_gradients = lambda pairs: pairs
+                sum_no_more(inner)
 
 
 # Defined in chapter_gpus/checkpoints.md (sec_gpu_checkpoints)
@@ -2089,12 +2093,17 @@ class Checkpoints:
 Trainer.checkpoint_class = Checkpoints
 
 
+def operation_seeds() -> Any:
+    """Return the global seed and the generator of operations' seeds, or None."""
+    context = eager_context.context()  # no public function returns the generator
+    return None if context._seed is None else (context._seed, context._rng)
+
+
 def random_states() -> dict[str, Any]:
     """Return the states of the generators outside of models."""
-    context = eager_context.context()
     state = {"python": random.getstate(), "numpy": np.random.get_state()}
-    if context._seed is not None:
-        state |= {"seed": context._seed, "operations": context._rng.getstate()}
+    if seeds := operation_seeds():
+        state |= {"seed": seeds[0], "operations": seeds[1].getstate()}
     return state
 
 
@@ -2104,7 +2113,7 @@ def set_random_states(state: dict[str, Any]) -> None:
     np.random.set_state(state["numpy"])
     if "seed" in state:
         tf.random.set_seed(state["seed"])
-        eager_context.context()._rng.setstate(state["operations"])
+        operation_seeds()[1].setstate(state["operations"])
 
 
 class ResumableLoader:
@@ -2359,17 +2368,17 @@ def __getattr__(name: str) -> Any:
     return plt
 
 
-def scratch_tensors(module: tf.keras.layers.Layer) -> list[tf.Variable]:
-    """Return the variables in a module that Keras does not track."""
+def contents(module: Any) -> list:
+    """Return the layers in a module and the variables that Keras does not track."""
     found, seen = [], set()
 
     def visit(value):
         if id(value) in seen:
             return
         seen.add(id(value))
-        if isinstance(value, tf.Variable):
+        if isinstance(value, (tf.Variable, tf.keras.layers.Layer)):
             found.append(value)
-        elif isinstance(value, tf.keras.layers.Layer):
+        if isinstance(value, tf.keras.layers.Layer):
             visit(vars(value))
         elif isinstance(value, (dict, list, tuple)):
             for item in value.values() if isinstance(value, dict) else value:
@@ -2377,6 +2386,18 @@ def scratch_tensors(module: tf.keras.layers.Layer) -> list[tf.Variable]:
 
     visit(module)
     return found
+
+
+def layers_of(module: Any) -> list[tf.keras.layers.Layer]:
+    """Return a module and all layers in it, each once."""
+    return [
+        item for item in contents(module) if isinstance(item, tf.keras.layers.Layer)
+    ]
+
+
+def scratch_tensors(module: Any) -> list[tf.Variable]:
+    """Return the variables in a module that Keras does not track."""
+    return [item for item in contents(module) if isinstance(item, tf.Variable)]
 
 
 class Optimizers:
@@ -2733,10 +2754,10 @@ def show_images(images, num_rows, num_cols, titles=None, scale=1.5):
     from matplotlib import pyplot as plt
 
     figsize = (num_cols * scale, num_rows * scale)
-    _, axes = plt.subplots(num_rows, num_cols, figsize=figsize)
-    axes = onp.ravel(axes)
+    _, axes = plt.subplots(num_rows, num_cols, figsize=figsize, squeeze=False)
+    axes = axes.ravel()
     for i, (ax, image) in enumerate(zip(axes, images)):
-        image = image if isinstance(image, onp.ndarray) else image.numpy()
+        image = image if isinstance(image, ndarray) else image.numpy()
         ax.imshow(image, cmap="gray_r")
         ax.axis("off")
         if titles:
@@ -2962,6 +2983,7 @@ def called_operations(call: Any) -> Iterator[Operation]:
     moves the bytes of arguments, variables and results that no product moves.
     """
     function = call.get_attr(CALLS[call.type]).name
+    # A graph's public definition has functions without the shapes of their results.
     graph = call.graph._get_function(function).graph
     if not call.node_def.attr["_XlaMustCompile"].b:
         yield from graph_operations(graph)
@@ -3340,6 +3362,8 @@ def unscaled_losses() -> contextlib.AbstractContextManager:
 
     Keras divides them by the number of devices, and the trainer weights them.
     """
+    # No argument of a loss turns this off, and the trainer cannot undo it, because a
+    # loss may come from elsewhere. Without this function, Keras raises an error here.
     module = sys.modules[tf.keras.losses.Loss.__module__]
     return mock.patch.object(module, "scale_loss_for_distribution", lambda loss: loss)
 
@@ -3376,9 +3400,19 @@ def rebuild(old: tuple, items: list) -> tuple:
     return type(old)(*items) if hasattr(old, "_fields") else type(old)(items)
 
 
+def sum_no_more(optimizer: tf.keras.optimizers.Optimizer) -> None:
+    """Keep an optimizer of Keras from adding up the gradients of all devices."""
+    # No argument does so. Any public way costs a second all-reduce of all gradients,
+    # and if Keras added up quotients of them, its `clipnorm` would clip the quotients.
+    name = "_all_reduce_sum_gradients"
+    if not hasattr(optimizer, name):
+        raise NotImplementedError(f"this version of Keras has no {name}")
+    setattr(optimizer, name, lambda pairs: pairs)
+
+
 def ensure_seed() -> None:
     """Draw a seed for TensorFlow if the program has set none."""
-    if eager_context.context()._seed is None:
+    if operation_seeds() is None:
         tf.random.set_seed(random.randrange(1, 2**31))
 
 
@@ -3412,8 +3446,8 @@ def num_replicas() -> int:
 
 def statistics_of(model: Module) -> list:
     """Return the numbers that a step may assign: no weights of layers, and no seeds."""
-    layers = model._flatten_layers()
-    own = [v for layer in layers for v in layer._non_trainable_variables]
+    # A frozen layer's `non_trainable_variables` would include its weights.
+    own = [v for layer in layers_of(model) for v in layer._non_trainable_variables]
     plain = [v for v in model.get_scratch_params() if not v.trainable]
     found = {id(v): v for v in [*own, *plain] if v.name != "seed_generator_state"}
     types = {id(v): tf.as_dtype(v.dtype) for v in found.values()}
@@ -3675,4 +3709,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 8d29f4cec492e531.
+# Generated from 454079f65a058bc5.

@@ -40,8 +40,8 @@ from unittest import mock
 
 import cloudpickle
 import numpy as np
-import numpy as onp
 import torch
+from numpy import ndarray
 from torch import distributed as dist
 from torch import nn
 from torch._subclasses.fake_tensor import (
@@ -2421,12 +2421,10 @@ def show_images(images, num_rows, num_cols, titles=None, scale=1.5):
     from matplotlib import pyplot as plt
 
     figsize = (num_cols * scale, num_rows * scale)
-    _, axes = plt.subplots(num_rows, num_cols, figsize=figsize)
-    axes = onp.ravel(axes)
+    _, axes = plt.subplots(num_rows, num_cols, figsize=figsize, squeeze=False)
+    axes = axes.ravel()
     for i, (ax, image) in enumerate(zip(axes, images)):
-        image = (
-            image if isinstance(image, onp.ndarray) else image.detach().cpu().numpy()
-        )
+        image = image if isinstance(image, ndarray) else image.detach().cpu().numpy()
         ax.imshow(image, cmap="gray_r")
         ax.axis("off")
         if titles:
@@ -3751,4 +3749,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from c15f7fdb57536849.
+# Generated from f846d8d378adac68.

@@ -51,6 +51,31 @@ def test_without_a_seed(fw, tmp_path):
     assert {path.name[:5] for path in tmp_path.iterdir()} == {"step-", "lock"}
 
 
+class Counting:
+    """An optimizer from scratch whose rate depends on a plain number."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def apply_gradients(self, pairs):
+        self.calls += 1  # the compiled step contains its value
+        for gradient, variable in pairs:
+            variable.assign_sub(0.1 / self.calls * gradient)
+
+
+def test_a_step_that_makes_variables_leaves_plain_numbers(fw, tmp_path):
+    class Counted(d2l.MLP):
+        def configure_optimizers(self):
+            return Counting()
+
+    def model():
+        return Counted(10, 8, 0.1)
+
+    fit(fw, tmp_path, model, dataset, cut_at=3, save_every=2)
+    resumed, alone = (fit(fw, folder, model, dataset) for folder in (tmp_path, None))
+    assert_equal(fw, resumed, alone)
+
+
 class Unnamed(d2l.Classifier):
     """Has a variable without a name, which Keras numbers through the process."""
 

@@ -142,6 +142,27 @@ def test_a_prediction_keeps_the_types_of_layers(fw):
     assert model.training is None and model(batch[0]).shape == (64, 10)
 
 
+def test_many_parts_are_predicted_like_two():
+    """Only two parts are traced: after the first one, sums of gradients exist."""
+    calls: list = []
+
+    class Counted(d2l.DeepMLP):
+        def training_step(self, batch):
+            calls.append(1)
+            return super().training_step(batch)
+
+    def predict(examples, number):
+        calls.clear()
+        spec = tf.TensorSpec((examples, 128))
+        size = d2l.predict_memory(Counted(depth=4), (spec, spec), number)
+        return size.peak - size.batch, size.activations, len(calls)
+
+    many, two, one = predict(100, 50), predict(4, 2), predict(2, 1)
+    assert many == two
+    assert many[0] > one[0] + 4 * 128 * 128  # the sums
+    assert many[1] == pytest.approx(one[1], abs=4)  # without the parts themselves
+
+
 class Looping(d2l.Classifier):
     def __init__(self):
         super().__init__()
@@ -248,6 +269,17 @@ def test_parts_wait_for_each_other(fw):
     third = len(products) // 3
     assert products[third - 1] in before(products[third], set())
     assert products[2 * third - 1] in before(products[2 * third], set())
+
+
+def test_parts_in_a_loop_wait_for_each_other(fw):
+    X = tf.random.normal((64, 128))
+    model, trainer = Silent(), d2l.Trainer(max_epochs=1)
+    trainer.model, trainer.optim = model, model.configure_optimizers()
+    trainer.ranks, trainer.accumulate = d2l.Ranks(trainer), 3
+    model(X[:1])
+    operations = d2l.trace(trainer.train_step, (X, X)).get_operations()
+    loops = [op for op in operations if "While" in op.type]
+    assert [op.get_attr("parallel_iterations") for op in loops] == [1]
 
 
 def test_float16_needs_an_optimizer_that_can_scale(fw):

@@ -189,6 +189,22 @@ def test_devices_do_not_share_frozen_weights_and_seeds(fw):
     assert {id(v) for v in shared} == {id(model.seen), id(model.plain["mean"])}
 
 
+def test_an_optimizer_clips_the_gradients_of_the_whole_minibatch(fw):
+    """Its own limit holds for their sum over all devices, which it gets."""
+
+    class Clipped(d2l.MLP):
+        def configure_optimizers(self):
+            return tf.keras.optimizers.SGD(0.1, clipnorm=0.01)
+
+    one, two = (run_on(fw, n, lambda: Clipped(10, 8, 0.1), 12, 12) for n in (1, 2))
+    assert_equal(fw, two, one, 1e-6)
+
+
+def test_a_keras_whose_sum_cannot_be_turned_off_is_refused():
+    with pytest.raises(NotImplementedError, match="this version of Keras has no _all_"):
+        d2l.sum_no_more(object())
+
+
 def test_parts_of_a_layer_that_waits_for_other_devices(fw):
     """A loop of the graph cannot wait for them, so the parts are copies there."""
 
@@ -199,3 +215,4 @@ def test_parts_of_a_layer_that_waits_for_other_devices(fw):
 
     one, two = (run_on(fw, n, Synchronized, 12, 12, accumulate=3) for n in (1, 2))
     assert_equal(fw, two, one, 1e-5)
+    assert two.train.compiled

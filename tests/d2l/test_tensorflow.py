@@ -157,6 +157,22 @@ def test_a_variable_of_keras_in_an_attribute_is_saved(tmp_path):
         np.testing.assert_array_equal(a, b)
 
 
+def test_layers_are_found_as_keras_finds_them():
+    """A public attribute of Keras has only the outermost layers."""
+    layers = tf.keras.layers
+    model, shared = d2l.MLP(10, 8, 0.1), layers.Dense(2)
+    model.rows = [shared, layers.Dense(2)]
+    model.named = {"a": layers.Dropout(0.5), "b": [shared]}
+    model.pair = layers.Dense(2), d2l.TransformerLayer(16, 4)
+    X = tf.keras.Input((8,))
+    model.functional = tf.keras.Model(
+        X, layers.Bidirectional(layers.GRU(2))(X[..., None])
+    )
+    found = d2l.layers_of(model)
+    assert len(found) == len({*map(id, found)}) > 20
+    assert {*map(id, found)} == {*map(id, model._flatten_layers())}
+
+
 class Images(d2l.DataModule):
     """Random numbers in a data set that `change` changes, with texts if asked for."""
 
@@ -381,8 +397,19 @@ def test_losses_of_layers_count_once(fw, counted):
     assert tf.keras.layers.Layer.losses is d2l.LAYER_LOSSES
 
 
-def test_the_curves_contain_the_losses_of_layers(fw):
-    model = Penalized()
+class PenalizedLine(d2l.LinearRegression):
+    """No classifier, so its validation step is that of each module."""
+
+    def __init__(self):
+        super().__init__(0.1)
+        l2 = tf.keras.regularizers.L2(0.5)
+        self.net = tf.keras.layers.Dense(1, kernel_regularizer=l2)
+        self.board.display = False
+
+
+@pytest.mark.parametrize("kind", [Penalized, PenalizedLine])
+def test_the_curves_contain_the_losses_of_layers(fw, kind):
+    model = kind()
     batch = tf.ones((4, 64)), tf.zeros(4, tf.int32)
     model.configure_optimizers = lambda: tf.keras.optimizers.SGD(0.0)
     d2l.Trainer(1, accumulate=3).fit(model, ([batch], [batch]))

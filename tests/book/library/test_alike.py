@@ -1,6 +1,7 @@
 """Tests marked `shared` run in one framework: their code is the same in all four."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -137,3 +138,12 @@ def test_the_public_names_of_the_tabs_differ_only_for_a_reason():
         if (having := {tab for tab in tabs if name in tabs[tab]}) != set(tabs)
     }
     assert found == explained
+
+
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / "chapter_gpus").glob("*.md")), ids=lambda file: file.stem
+)
+def test_a_cell_gives_numpy_one_name(file: Path):
+    """That is `onp` where a cell of all tabs needs it, since MXNet has its own `np`."""
+    cells = re.findall(r"^```\{\.python.*?^```", file.read_text("utf-8"), re.S | re.M)
+    assert not [cell for cell in cells if cell.count("\nimport numpy as ") > 1]
