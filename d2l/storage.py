@@ -5,6 +5,7 @@ import errno
 import fcntl
 import hashlib
 import json
+import os
 import re
 import shutil
 import warnings
@@ -102,6 +103,18 @@ def make_folder(folder: str | Path) -> None:
         ) from None
 
 
+lock_files: set = set()  # those that this process has open
+
+
+def close_lock_files() -> None:
+    """Leave the locks of the parent to it alone, in a new child process."""
+    for file in lock_files:
+        file.close()
+
+
+os.register_at_fork(after_in_child=close_lock_files)
+
+
 @contextlib.contextmanager
 def locked(folder: str | Path | None, rank: int = 0) -> Iterator[None]:
     """Keep other jobs out of a folder of checkpoints, in a `with` block.
@@ -113,14 +126,20 @@ def locked(folder: str | Path | None, rank: int = 0) -> Iterator[None]:
         yield
         return
     with open(Path(folder, "lock"), "w") as file:
-        try:  # such a lock ends with its process, and child processes do not have it
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # A lock of `lockf` would end as soon as this process closes any other handle
+        # of the file, as a copy of the folder does.
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:  # any other: the file system has no locks
             if error.errno in (errno.EACCES, errno.EAGAIN):
                 raise ValueError(
                     f"another job trains in {folder}; end it, or choose another folder"
                 ) from None
-        yield
+        lock_files.add(file)
+        try:
+            yield
+        finally:
+            lock_files.remove(file)
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -19,6 +20,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from frameworks import ROOT
 from training import STEPS, assert_equal, at_step, noisy, run
 
 from d2l import storage
@@ -207,9 +209,10 @@ def test_a_process_is_killed_at_a_random_step(d2l, fw, tmp_path, undisturbed, sa
 
 
 def train_until_killed(fw, folder):
-    """Say when the training has begun, and wait in its second step."""
+    """Copy the folder, say that the training has begun, and wait in its second step."""
 
     def wait():
+        shutil.copytree(folder, f"{folder} (copy)")
         print("training", flush=True)
         signal.pause()
 
@@ -234,6 +237,30 @@ def test_a_second_job_in_the_folder_is_one_clear_error(d2l, fw, tmp_path):
             child.kill()
     assert "\n" not in str(e.value)
     assert three_steps(d2l, fw, tmp_path).train_batch_idx == 3
+
+
+@pytest.mark.shared
+def test_a_child_process_does_not_keep_the_lock_of_a_job_that_died(tmp_path):
+    """Such as a worker of a loader, which notices the end of its parent late."""
+    code = (
+        "import os, sys, time; from d2l import storage\n"
+        "with storage.locked(sys.argv[1]):\n"
+        "    child = os.fork()\n"
+        "    if child: print(child, flush=True)\n"
+        "    time.sleep(600)\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as job:
+        child = int(job.stdout.readline())
+        try:
+            with pytest.raises(ValueError, match="another job"), storage.locked(tmp_path):
+                pass
+            job.kill()
+            job.wait()
+            with storage.locked(tmp_path):
+                os.kill(child, 0)  # the child is still there
+        finally:
+            os.kill(child, signal.SIGKILL)
 
 
 def fail_to_write(fw, folder):
