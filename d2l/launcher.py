@@ -97,6 +97,12 @@ def end_with_launcher() -> None:
     os._exit(0)
 
 
+def first_other(values: Sequence) -> int | None:
+    """Return the first rank whose value differs from that of rank 0, or None."""
+    others = (rank for rank, value in enumerate(values) if value != values[0])
+    return next(others, None)
+
+
 # In the launcher
 
 

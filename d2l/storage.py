@@ -158,8 +158,8 @@ def checkpointing(trainer: Any, folder: str | Path | None) -> Iterator[None]:
         try:
             yield
         except BaseException as error:
-            try:
-                trainer.checkpoints.wait()
+            try:  # another rank may never finish its part
+                trainer.checkpoints.wait(getattr(trainer, "timeout", 600))
             except Exception as unsaved:  # the first error counts
                 error.add_note(f"the last checkpoint is not saved: {unsaved}")
             raise

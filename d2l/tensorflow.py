@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import uuid
 import warnings
 from collections import Counter, defaultdict, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -543,6 +544,7 @@ class Trainer(HasSettings):
             ensure_seed()
         self.data, self.first_states = data, random_states()
         self.prepare_data(data)
+        check_ranks(self)
         self.prepare_model(model)
         with self.ranks.on_devices(data):
             self.start(model)
@@ -1937,6 +1939,7 @@ class Checkpoints:
         self.trainer, self.folder, self.position = trainer, Path(folder), 0
         self.stopped = False  # whether a callback has ended the training
         self.pending: Any = None  # waits for the checkpoint that is being written
+        check_folder(self.folder, trainer)
         self.loader: Any = trainer.train_dataloader
         trainer.train_dataloader = ResumableLoader(self)
         trainer.model.board.clear()  # no curves of an earlier run
@@ -2066,11 +2069,14 @@ class Checkpoints:
         if at_end or not trainer.save_every:
             self.save(trainer.epoch + 1, 0)
 
-    def wait(self) -> None:
-        """Wait until the last checkpoint is complete; raise the error of its save."""
+    def wait(self, limit: float | None = None) -> None:
+        """Wait until the last checkpoint is complete; raise the error of its save.
+
+        Raises an error, too, if the save is not over after `limit` seconds.
+        """
         pending, self.pending = self.pending, None
         if pending:
-            pending()
+            pending(limit)
 
 
 Trainer.checkpoint_class = Checkpoints
@@ -3383,6 +3389,19 @@ def share_object(value: Any) -> Any:
     return pickle.loads(shared.numpy().astype(np.uint8).tobytes())
 
 
+def gather_objects(value: Any) -> list:
+    """Return the values of all workers, by rank; each takes at most 4 KiB."""
+    strategy, size = join_workers(), len(worker_addresses())
+    if size < 2:
+        return [value]
+    rows = np.zeros((size, 4096), np.float32)
+    data = np.frombuffer(pickle.dumps(value), np.uint8)
+    rows[worker_rank(), : len(data)] = data
+    total = strategy.reduce("MEAN", strategy.run(lambda: tf.constant(rows)), axis=None)
+    rows = (size * total.numpy()).round().astype(np.uint8)  # devices send the same
+    return [pickle.loads(row.tobytes()) for row in rows]
+
+
 def replica_id() -> int:
     """Return the number of the device that runs this code, from 0."""
     number = tf.distribute.get_replica_context().replica_id_in_sync_group
@@ -3445,6 +3464,39 @@ def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
     board.waiting = waiting
 
 
+def check_ranks(trainer: Trainer) -> None:
+    """Raise ValueError unless the loaders of all ranks have the same lengths."""
+    for name in "train", "val":
+        lengths = gather_objects(getattr(trainer, f"num_{name}_batches"))
+        other = launcher.first_other(lengths)
+        if other:
+            raise ValueError(
+                f"{name}_dataloader() has {lengths[0]} minibatches on rank 0 and "
+                f"{lengths[other]} on rank {other}, so some ranks would wait for "
+                "minibatches that others do not have; give all ranks the same data"
+            )
+
+
+def check_folder(folder: Path, trainer: Trainer) -> None:
+    """Raise ValueError unless all ranks see the folder in which rank 0 saves."""
+    if trainer.ranks.size == 1:
+        return
+    # A new name, because a network's file system may remember that a file is missing.
+    file = folder / f"rank-0-{uuid.uuid4().hex}"
+    if trainer.ranks.rank == 0:
+        file.touch()
+    file = folder / share_object(file.name)
+    seen = gather_objects(file.exists())
+    if trainer.ranks.rank == 0:
+        file.unlink()
+    if other := launcher.first_other(seen):
+        raise ValueError(
+            f"rank {other} does not see the files that rank 0 writes into "
+            f"checkpoint_dir={str(folder)!r}; all ranks need one folder "
+            "that their machines share"
+        )
+
+
 def check_files(path: Path, trainer: Trainer) -> None:
     """Raise ValueError unless a folder is whole; rank 0 reads it for all ranks."""
     framework, file = "TensorFlow", "state.index"
@@ -3485,7 +3537,8 @@ def scratch_variables(attributes: dict) -> list[tf.Variable]:
 def write_variables(variables: dict, draft: Path, keep: int) -> Callable:
     """Copy variables by name, and start to write them into a draft.
 
-    Returns a function that waits until the checkpoint is published.
+    Returns a function that waits until the checkpoint is published, or at most as
+    many seconds as it is told.
     """
     copies = {name: v.numpy() for name, v in variables.items()}
 
@@ -3657,4 +3710,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from e2d05f44c3c2dc16.
+# Generated from 6c3624d45928f4ef.

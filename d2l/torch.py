@@ -26,6 +26,7 @@ import sys
 import tempfile
 import threading
 import types
+import uuid
 import warnings
 import weakref
 from collections import namedtuple
@@ -563,6 +564,7 @@ class Trainer(HasSettings):
         if self.ranks.size == 1 and len(self.devices) > 1:
             return fit_in_ranks(self, model, data, checkpoint_dir)
         self.start(model, data)
+        check_ranks(self)
         with checkpointing(self, checkpoint_dir), progress_bar(self):
             # a callback may end the training early
             for self.epoch in epochs_left(self):
@@ -1720,6 +1722,7 @@ class Checkpoints:
         self.trainer, self.folder, self.position = trainer, Path(folder), 0
         self.stopped = False  # whether a callback has ended the training
         self.pending: Any = None  # waits for the checkpoint that is being written
+        check_folder(self.folder, trainer)
         self.loader: Any = trainer.train_dataloader
         trainer.train_dataloader = ResumableLoader(self)
         trainer.model.board.clear()  # no curves of an earlier run
@@ -1819,7 +1822,9 @@ class Checkpoints:
             draft_checkpoint(self.folder, trainer.train_batch_idx)
             write_progress(packed, draft)
         ranks.wait()  # until rank 0 has made the draft
-        group = saving_group(dist.group.WORLD) if ranks.size > 1 else None
+        group = None
+        if ranks.size > 1:
+            group = saving_group(dist.group.WORLD, trainer.timeout)
         self.pending = write_tensors(tensors | arrays, draft, trainer.keep, group)
 
     def load(self, path: Path) -> None:
@@ -1887,11 +1892,14 @@ class Checkpoints:
         if at_end or not trainer.save_every:
             self.save(trainer.epoch + 1, 0)
 
-    def wait(self) -> None:
-        """Wait until the last checkpoint is complete; raise the error of its save."""
+    def wait(self, limit: float | None = None) -> None:
+        """Wait until the last checkpoint is complete; raise the error of its save.
+
+        Raises an error, too, if the save is not over after `limit` seconds.
+        """
         pending, self.pending = self.pending, None
         if pending:
-            pending()
+            pending(limit)
 
 
 Trainer.checkpoint_class = Checkpoints
@@ -1928,6 +1936,7 @@ def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
 
     Only the newest `keep` checkpoints stay in the folder.
     """
+    check_shards(draft)
     write_digests(draft)
     for path in [*draft.rglob("*"), draft]:
         wait_for_disk(path)
@@ -3138,6 +3147,15 @@ def share_object(value: Any) -> Any:
     return values[0]
 
 
+def gather_objects(value: Any) -> list:
+    """Return the values of all ranks, by rank."""
+    values = [value]
+    if dist.is_initialized():
+        values *= dist.get_world_size()
+        dist.all_gather_object(values, value)
+    return values
+
+
 def share_random_states() -> int:
     """Give all ranks the random states of rank 0, and return the seed of rank 0."""
     seed, states = share_object((torch.initial_seed(), random_states()))
@@ -3345,6 +3363,39 @@ def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
                 trainer.model.board.draw(x, y, label, every_n)
 
 
+def check_ranks(trainer: Trainer) -> None:
+    """Raise ValueError unless the loaders of all ranks have the same lengths."""
+    for name in "train", "val":
+        lengths = gather_objects(getattr(trainer, f"num_{name}_batches"))
+        other = launcher.first_other(lengths)
+        if other:
+            raise ValueError(
+                f"{name}_dataloader() has {lengths[0]} minibatches on rank 0 and "
+                f"{lengths[other]} on rank {other}, so some ranks would wait for "
+                "minibatches that others do not have; give all ranks the same data"
+            )
+
+
+def check_folder(folder: Path, trainer: Trainer) -> None:
+    """Raise ValueError unless all ranks see the folder in which rank 0 saves."""
+    if trainer.ranks.size == 1:
+        return
+    # A new name, because a network's file system may remember that a file is missing.
+    file = folder / f"rank-0-{uuid.uuid4().hex}"
+    if trainer.ranks.rank == 0:
+        file.touch()
+    file = folder / share_object(file.name)
+    seen = gather_objects(file.exists())
+    if trainer.ranks.rank == 0:
+        file.unlink()
+    if other := launcher.first_other(seen):
+        raise ValueError(
+            f"rank {other} does not see the files that rank 0 writes into "
+            f"checkpoint_dir={str(folder)!r}; all ranks need one folder "
+            "that their machines share"
+        )
+
+
 def check_files(path: Path, trainer: Trainer) -> None:
     """Raise ValueError unless a folder is whole; rank 0 reads it for all ranks."""
     framework, file = "PyTorch", ".metadata"
@@ -3424,9 +3475,12 @@ def original_errors() -> Iterator[None]:
 
 
 @functools.lru_cache(1)
-def saving_group(world: Any) -> Any:
-    """Return a second group of the ranks of `world`, for the threads that save."""
-    return dist.new_group(backend="gloo")
+def saving_group(world: Any, timeout: float) -> Any:
+    """Return a second group of the ranks of `world`, for the threads that save.
+
+    A rank waits at most `timeout` seconds for another one, as in the first group.
+    """
+    return dist.new_group(backend="gloo", timeout=timedelta(seconds=timeout))
 
 
 def write_tensors(
@@ -3434,7 +3488,8 @@ def write_tensors(
 ) -> Callable:
     """Copy tensors by name, and start to write them; each rank may have other names.
 
-    Returns a function that waits until rank 0 has published the checkpoint.
+    Returns a function that waits until rank 0 has published the checkpoint, or at
+    most as many seconds as it is told.
     """
     from torch.distributed import checkpoint as dcp  # takes half a second
 
@@ -3451,11 +3506,25 @@ def write_tensors(
         planner=dcp.DefaultSavePlanner(flatten_state_dict=False),
     )
 
-    def wait() -> None:
+    def wait(limit: float | None = None) -> None:
         with writing(draft), original_errors():
-            saved.result()
+            saved.result(limit)
 
     return wait
+
+
+def check_shards(draft: Path) -> None:
+    """Raise FileNotFoundError unless all files exist that a checkpoint of DCP names."""
+    if (draft / ".metadata").exists():
+        from torch.distributed import checkpoint as dcp
+
+        places = dcp.FileSystemReader(draft).read_metadata().storage_data.values()
+        for name in sorted({place.relative_path for place in places}):
+            if not (draft / name).exists():
+                raise FileNotFoundError(
+                    f"the file {name} of another rank is missing; "
+                    "all ranks need one folder"
+                )
 
 
 def read_tensors(path: Path) -> dict[str, torch.Tensor]:
@@ -3726,4 +3795,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from b566da7d9532d879.
+# Generated from 2ed8b629d1a9091d.

@@ -654,7 +654,7 @@ def test_the_error_of_a_training_counts_before_that_of_a_save(d2l, tmp_path):
         def __init__(self, trainer, folder):
             self.waited = 0
 
-        def wait(self):
+        def wait(self, limit=None):
             self.waited += 1
             raise OSError("the disk is full")
 

@@ -5,7 +5,9 @@
 
 import contextlib
 import gc
+import os
 import random
+import signal
 import time
 import warnings
 from functools import partial
@@ -244,3 +246,31 @@ def test_all_runs_of_a_process_save_in_one_group(fw, tmp_path):
         return len(dist.distributed_c10d._world.pg_map)
 
     assert d2l.launch(groups, 2, tmp_path) == [2, 2]  # that of the gradients, and this
+
+
+def test_a_checkpoint_without_the_file_of_a_rank_is_not_published(fw, tmp_path):
+    fit(fw, tmp_path, Net, epochs=1)
+    draft = tmp_path / "step-00000099.draft"
+    d2l.latest_checkpoint(tmp_path).rename(draft)
+    (draft / "__0_0.distcp").unlink()
+    with pytest.raises(FileNotFoundError, match="__0_0.distcp of another rank is miss"):
+        d2l.publish_checkpoint(draft)
+    assert d2l.latest_checkpoint(tmp_path) is None
+
+
+@pytest.mark.slow
+def test_a_rank_that_stops_while_it_saves_is_late(fw, tmp_path, monkeypatch):
+    """The other ranks wait neither in their step nor for the save longer than told."""
+    write = torch.distributed.checkpoint.FileSystemWriter.write_data
+
+    def stop(*args: Any) -> Any:
+        if dist.get_rank() == 1:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        return write(*args)
+
+    writer = torch.distributed.checkpoint.FileSystemWriter
+    monkeypatch.setattr(writer, "write_data", stop)  # in the forked ranks, too
+    begin = time.monotonic()
+    with pytest.raises(TimeoutError, match="rank 1 of 2 did not take part"):
+        fit(fw, tmp_path, devices=[d2l.cpu()] * 2, epochs=3, timeout=4, save_every=4)
+    assert time.monotonic() - begin < 40

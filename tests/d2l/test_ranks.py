@@ -335,6 +335,30 @@ def test_only_rank_0_checks_the_digests_and_tells_the_others(d2l, fw, tmp_path):
     assert "progress.json is not as it was saved" in error and error == other_error
 
 
+def train_apart(fw, rank, folder):
+    train_in_group(fw, rank, folder / f"{rank()}")
+
+
+def test_ranks_with_a_folder_each_are_refused_before_the_first_step(d2l, fw, tmp_path):
+    """As on machines that do not share the folder."""
+    words = "rank 1 does not see the files that rank 0 writes into checkpoint_dir=.*[01]'"
+    with pytest.raises(RuntimeError, match=words):
+        d2l.launch(train_apart, 2, fw, fw.rank, tmp_path, timeout=300)
+    names = {path.name for path in tmp_path.rglob("*") if path.is_file()}
+    assert names <= {"lock"}
+
+
+def train_unevenly(fw, rank):
+    sizes = [6, 6, 6][: 3 - rank()]
+    run(fw, net(fw), lambda: parts(fw, *sizes))
+
+
+def test_loaders_of_different_lengths_are_refused_before_the_first_step(d2l, fw):
+    words = "has 3 minibatches on rank 0 and 2 on rank 1, so some ranks would wait"
+    with pytest.raises(RuntimeError, match=words):
+        d2l.launch(train_unevenly, 2, fw, fw.rank, timeout=300)
+
+
 def test_a_rank_dies_and_fewer_ranks_continue(d2l, fw, tmp_path):
     at = random.SystemRandom().randrange(3, 8)
     with pytest.raises(RuntimeError, match="rank 1 of 2 was killed by SIGKILL"):
