@@ -212,6 +212,10 @@ def raise_error():
     raise LookupError("this rank fails")
 
 
+def read_slowly():
+    raise TimeoutError("reading s3://bucket/shard-17 timed out")
+
+
 def kill():
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -220,6 +224,7 @@ def kill():
     "how, message",
     [
         (raise_error, "raised LookupError: this rank fails"),
+        (read_slowly, "raised TimeoutError: reading s3://bucket/shard-17 timed out"),
         (kill, "was killed by SIGKILL"),
     ],
 )
@@ -228,7 +233,7 @@ def test_a_rank_that_fails_is_reported_at_once(d2l, fw, how, message):
     with pytest.raises(RuntimeError) as caught:
         d2l.launch(fail, 2, fw, how)
     assert str(caught.value) == f"rank 1 of 2 {message}"
-    assert how is kill or "in raise_error\n" in caught.value.__notes__[0]
+    assert how is kill or f"in {how.__name__}\n" in caught.value.__notes__[0]
     assert time.monotonic() - start < 50
 
 
