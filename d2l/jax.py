@@ -108,6 +108,7 @@ from d2l.storage import (
     restore_callbacks,
     run_arguments,
     unpack,
+    wait_for_save,
     warn_if_over,
     write_digests,
     write_progress,
@@ -3545,11 +3546,12 @@ def check_folder(folder: Path, trainer: Trainer) -> None:
 
 
 def check_files(path: Path, trainer: Trainer) -> None:
-    """Raise ValueError unless a folder is whole; rank 0 reads it for all ranks."""
+    """Raise ValueError unless a folder is whole; each rank reads a share of it."""
     framework, file = "JAX", "arrays"
-    problem = damage_of(path, framework, file) if trainer.ranks.rank == 0 else ""
-    if problem := share_object(problem):
-        raise ValueError(problem)
+    ranks = trainer.ranks
+    own = damage_of(path, framework, file, ranks.rank, ranks.size)
+    if problems := [*filter(None, gather_objects(own))]:
+        raise ValueError(problems[0])
 
 
 save_numbers = itertools.count()
@@ -3580,7 +3582,13 @@ def write_arrays(state: Any, draft: Path, keep: int = 2) -> Callable:
             key=f"published {number}", timeout_ms=3_600_000
         )
 
-    return in_thread(publish).result
+    saved = in_thread(publish)
+
+    def wait(limit: float | None = None) -> None:
+        wait_for_save(saved, draft, limit)
+        saved.result()
+
+    return wait
 
 
 def read_arrays(path: Path, like: Any) -> Any:
@@ -3866,4 +3874,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 8ea9b540cfa11bef.
+# Generated from b24c3a9717350f24.

@@ -99,6 +99,7 @@ from d2l.storage import (
     restore_callbacks,
     run_arguments,
     unpack,
+    wait_for_save,
     warn_if_over,
     write_digests,
     write_progress,
@@ -3498,11 +3499,12 @@ def check_folder(folder: Path, trainer: Trainer) -> None:
 
 
 def check_files(path: Path, trainer: Trainer) -> None:
-    """Raise ValueError unless a folder is whole; rank 0 reads it for all ranks."""
+    """Raise ValueError unless a folder is whole; each rank reads a share of it."""
     framework, file = "TensorFlow", "state.index"
-    problem = damage_of(path, framework, file) if trainer.ranks.rank == 0 else ""
-    if problem := share_object(problem):
-        raise ValueError(problem)
+    ranks = trainer.ranks
+    own = damage_of(path, framework, file, ranks.rank, ranks.size)
+    if problems := [*filter(None, gather_objects(own))]:
+        raise ValueError(problems[0])
 
 
 def checkpoint_variables(trainer: Trainer) -> dict[str, Any]:
@@ -3548,7 +3550,13 @@ def write_variables(variables: dict, draft: Path, keep: int) -> Callable:
             tf.train.Checkpoint(variables=saved).write(str(draft / "state"))
         publish_checkpoint(draft, keep)
 
-    return in_thread(publish).result
+    saved = in_thread(publish)
+
+    def wait(limit: float | None = None) -> None:
+        wait_for_save(saved, draft, limit)
+        saved.result()
+
+    return wait
 
 
 def prepare_to_load(trainer: Trainer) -> None:
@@ -3710,4 +3718,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 6c3624d45928f4ef.
+# Generated from fed0e58f11343dce.

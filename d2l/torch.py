@@ -116,10 +116,12 @@ from d2l.storage import (
     check_shapes,
     checkpointing,
     damage_of,
+    hashed,
     pack,
     restore_callbacks,
     run_arguments,
     unpack,
+    wait_for_save,
     warn_if_over,
     write_digests,
     write_progress,
@@ -165,11 +167,12 @@ __all__ = [
     "resnet18_fits", "resnet18_freight", "resnet18_intensity", "resnet18_products",
     "resnet18_roles", "resnet18_speedup", "resnet18_traffic", "resnet18_waves",
     "ring_time", "run_kernel", "scaling_efficiency", "schedule_buckets",
-    "scratch_tensors", "serve", "set_axes", "set_figsize", "show_error", "show_images",
-    "sight_problems", "square_product", "step_needs", "stored_collectives",
-    "stored_plans", "stored_turns", "synchronize", "time_call", "time_in_turn",
-    "triton_code", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks",
-    "usable_memory", "use_svg_display", "verdict", "visible_gpus", "wave_efficiency"
+    "scratch_tensors", "serve", "set_axes", "set_figsize", "shard_writer", "show_error",
+    "show_images", "sight_problems", "square_product", "step_needs",
+    "stored_collectives", "stored_plans", "stored_turns", "synchronize", "time_call",
+    "time_in_turn", "triton_code", "try_all_gpus", "try_devices", "try_gpu",
+    "turn_clocks", "usable_memory", "use_svg_display", "verdict", "visible_gpus",
+    "wave_efficiency"
 ]
 from d2l.common import (  # noqa: F401, I001
     Block, GPULimits, LanguageModel, Machine, Operation, Request, StepMemory,
@@ -3397,11 +3400,12 @@ def check_folder(folder: Path, trainer: Trainer) -> None:
 
 
 def check_files(path: Path, trainer: Trainer) -> None:
-    """Raise ValueError unless a folder is whole; rank 0 reads it for all ranks."""
+    """Raise ValueError unless a folder is whole; each rank reads a share of it."""
     framework, file = "PyTorch", ".metadata"
-    problem = damage_of(path, framework, file) if trainer.ranks.rank == 0 else ""
-    if problem := share_object(problem):
-        raise ValueError(problem)
+    ranks = trainer.ranks
+    own = damage_of(path, framework, file, ranks.rank, ranks.size)
+    if problems := [*filter(None, gather_objects(own))]:
+        raise ValueError(problems[0])
 
 
 def loader_generators(run: Checkpoints) -> dict[str, torch.Generator]:
@@ -3483,6 +3487,29 @@ def saving_group(world: Any, timeout: float) -> Any:
     return dist.new_group(backend="gloo", timeout=timedelta(seconds=timeout))
 
 
+def shard_writer(draft: Path, finish: Callable = lambda: None) -> Any:
+    """Return a writer of DCP that computes digests of what it writes into a draft.
+
+    Rank 0 calls `finish` when all ranks have written.
+    """
+    from torch.distributed import checkpoint as dcp  # takes half a second
+
+    class Files(dcp.filesystem.FileSystem):
+        def create_stream(self, path: Any, mode: str) -> Any:
+            if Path(path).suffix == ".distcp":  # of this rank
+                return hashed(Path(path))
+            return super().create_stream(path, mode)
+
+    class Writer(dcp.FileSystemWriter):
+        def finish(self, metadata: Any, results: list) -> None:
+            super().finish(metadata, results)
+            finish()
+
+    writer = Writer(draft)
+    writer.fs = Files()
+    return writer
+
+
 def write_tensors(
     tensors: dict[str, torch.Tensor], draft: Path, keep: int, group: Any
 ) -> Callable:
@@ -3491,24 +3518,21 @@ def write_tensors(
     Returns a function that waits until rank 0 has published the checkpoint, or at
     most as many seconds as it is told.
     """
-    from torch.distributed import checkpoint as dcp  # takes half a second
+    from torch.distributed import checkpoint as dcp
 
-    class Writer(dcp.FileSystemWriter):
-        def finish(self, metadata: Any, results: list) -> None:
-            super().finish(metadata, results)  # in rank 0, when all have written
-            publish_checkpoint(draft, keep)
-
+    writer = shard_writer(draft, lambda: publish_checkpoint(draft, keep))
     warnings.filterwarnings("ignore", "torch.distributed is disabled")
     saved = dcp.async_save(
         tensors,
-        storage_writer=Writer(draft),
+        storage_writer=writer,
         process_group=group,
         planner=dcp.DefaultSavePlanner(flatten_state_dict=False),
     )
 
     def wait(limit: float | None = None) -> None:
+        wait_for_save(saved, draft, limit)
         with writing(draft), original_errors():
-            saved.result(limit)
+            saved.result()
 
     return wait
 
@@ -3795,4 +3819,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 2ed8b629d1a9091d.
+# Generated from 97bf2e86cf3ec3dd.

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 import warnings
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -285,7 +286,8 @@ def test_a_full_disk_is_one_line_and_harms_nothing(d2l, fw, tmp_path):
         lines = child.stdout.read().splitlines()
     assert re.search(r"step-0000000.* cannot be written \(.* MiB of its", lines.pop())
     assert not [line for line in lines if "cannot be written" in line]
-    assert d2l.latest_checkpoint(tmp_path).name == "step-00000003"
+    # A draft that stays would keep the disk full.
+    assert {path.name for path in tmp_path.iterdir()} == {"lock", "step-00000003"}
     model, data = partial(d2l.MLP, 10, 600, 0.1), partial(d2l.Digits, 500)
     assert run(fw, model, data, tmp_path).train_batch_idx == 6
 
@@ -632,6 +634,44 @@ def test_an_error_of_the_disk_is_told_once(d2l, tmp_path):
         with storage.writing(tmp_path / "draft"), storage.writing(tmp_path / "inner"):
             raise OSError(28, "No space left on device")
     assert f"{told.value}".count("cannot be written") == 1
+
+
+@pytest.mark.shared
+def test_a_folder_that_is_removed_while_a_thread_saves_is_named(d2l, tmp_path):
+    draft = tmp_path / "job" / "step-00000003.draft"
+    with pytest.raises(OSError, match=r"job has been removed") as told:
+        with storage.writing(draft):
+            (draft / "file").write_text("")
+    assert f"{told.value}".endswith(f"the folder {tmp_path / 'job'} has been removed")
+
+
+@pytest.mark.shared
+def test_a_full_disk_is_named_although_another_error_follows(tmp_path):
+    with pytest.raises(OSError, match="No space left on device"):
+        with storage.hashed(tmp_path / "file"):
+            try:
+                raise OSError(28, "No space left on device")
+            finally:
+                raise RuntimeError("unexpected pos 704 vs 598")
+
+
+@pytest.mark.shared
+def test_digests_are_those_of_what_a_rank_has_written(d2l, tmp_path):
+    with storage.hashed(tmp_path / "a") as file:
+        file.write(b"right")
+    (tmp_path / "b").write_text("b")
+    (tmp_path / "a").write_bytes(b"wrong")  # on the way to the disk
+    d2l.write_digests(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"a", "b", DIGESTS}
+    assert d2l.damage_of(tmp_path, "none", "a") == "the file a is not as it was saved"
+    (tmp_path / "a").write_bytes(b"right")
+    assert d2l.damage_of(tmp_path, "none", "a") == ""
+
+
+@pytest.mark.shared
+def test_a_save_that_is_not_over_in_time_keeps_its_draft(tmp_path):
+    with pytest.raises(TimeoutError, match="draft is not complete after 0.1 seconds"):
+        storage.wait_for_save(Future(), tmp_path / "draft", 0.1)
 
 
 @pytest.mark.shared

@@ -22,6 +22,7 @@ from torch import distributed as dist
 from torch import nn
 from training import STEPS, assert_equal, noisy, run
 
+from d2l import storage
 from d2l import torch as d2l
 
 
@@ -274,3 +275,18 @@ def test_a_rank_that_stops_while_it_saves_is_late(fw, tmp_path, monkeypatch):
     with pytest.raises(TimeoutError, match="rank 1 of 2 did not take part"):
         fit(fw, tmp_path, devices=[d2l.cpu()] * 2, epochs=3, timeout=4, save_every=4)
     assert time.monotonic() - begin < 40
+
+
+def test_no_rank_reads_what_it_has_written(fw, tmp_path, monkeypatch):
+    """Its digest is computed while it writes."""
+    digest = storage.digest
+
+    def small(file: Path) -> str:
+        assert file.suffix != ".distcp"
+        return digest(file)
+
+    monkeypatch.setattr(storage, "digest", small)
+    fit(fw, tmp_path, devices=[d2l.cpu()] * 2, epochs=1)
+    monkeypatch.undo()
+    newest = d2l.latest_checkpoint(tmp_path)
+    assert newest and d2l.damage_of(newest, "PyTorch", ".metadata") == ""
