@@ -502,6 +502,7 @@ class Trainer(HasSettings):
         """Return the initial parameters and the initial state of the optimizer."""
         params_key, dropout_key = jax.random.split(self.key)
         batch = next(iter(self.train_dataloader))
+        compare_examples(batch)
         inputs = batch[:-1] if isinstance(batch, (tuple, list)) else (batch,)
         variables = model.apply_init(
             inputs, key={"params": params_key, "dropout": dropout_key}
@@ -3525,6 +3526,31 @@ def check_ranks(trainer: Trainer) -> None:
             )
 
 
+def compare_examples(examples: Any, numbers: Any = None) -> None:
+    """Find out whether all ranks have the same examples, given a tree of arrays.
+
+    Raises ValueError if they were drawn by other `numbers`, and warns if the arrays
+    differ.
+    """
+    arrays = [np.asarray(a) for a in jax.tree.leaves(examples)]
+    found = gather_objects(
+        [launcher.fingerprint(numbers), launcher.fingerprint(arrays)]
+    )
+    if other := launcher.first_other([digests[0] for digests in found]):
+        raise ValueError(
+            f"rank {other} draws other examples than rank 0, but each rank takes a share "
+            "of the same minibatches; use no sampler that divides the examples, and "
+            "give a generator of your own the same seed in all ranks"
+        )
+    if other := launcher.first_other(found):
+        warnings.warn(
+            f"rank {other} has other examples than rank 0 in the first minibatch, so "
+            "some may be used twice and others never; sort what the data set lists, "
+            "such as the names of files, unless it draws random numbers of its own",
+            stacklevel=2,
+        )
+
+
 def check_folder(folder: Path, trainer: Trainer) -> None:
     """Raise ValueError unless all ranks see the folder in which rank 0 saves."""
     if trainer.ranks.size == 1:
@@ -3874,4 +3900,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from b24c3a9717350f24.
+# Generated from 3cd245094d7e6d7b.

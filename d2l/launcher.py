@@ -13,6 +13,7 @@ rank has waited too long, the error names the ranks that did not come, and shows
 
 import contextlib
 import faulthandler
+import hashlib
 import os
 import pickle
 import re
@@ -118,6 +119,11 @@ def first_other(values: Sequence) -> int | None:
     """Return the first rank whose value differs from that of rank 0, or None."""
     others = (rank for rank, value in enumerate(values) if value != values[0])
     return next(others, None)
+
+
+def fingerprint(value: Any) -> str:
+    """Return a digest of lists, numbers and arrays of NumPy, the same in all ranks."""
+    return hashlib.sha256(pickle.dumps(value)).hexdigest()
 
 
 # In the launcher

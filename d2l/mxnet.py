@@ -1639,6 +1639,7 @@ class Ranks:
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def connect_devices(self, batch: Any) -> None:
         """List the copies of each array, and give all of them the values of rank 0."""
+        compare_examples(batch)
         model = self.trainer.model
         if any(p._deferred_init for p in model.parameters()):
             self.draw_nothing(take_examples(batch, slice(2)))
@@ -3077,6 +3078,32 @@ def check_ranks(trainer: Trainer) -> None:
             )
 
 
+def compare_examples(examples: Any, numbers: Any = None) -> None:
+    """Find out whether all ranks have the same examples, given a tree of arrays.
+
+    Raises ValueError if they were drawn by other `numbers`, and warns if the arrays
+    differ.
+    """
+    arrays: list = []
+    tree_map(lambda a: arrays.append(a.asnumpy()), examples)
+    found = gather_objects(
+        [launcher.fingerprint(numbers), launcher.fingerprint(arrays)]
+    )
+    if other := launcher.first_other([digests[0] for digests in found]):
+        raise ValueError(
+            f"rank {other} draws other examples than rank 0, but each rank takes a share "
+            "of the same minibatches; use no sampler that divides the examples, and "
+            "give a generator of your own the same seed in all ranks"
+        )
+    if other := launcher.first_other(found):
+        warnings.warn(
+            f"rank {other} has other examples than rank 0 in the first minibatch, so "
+            "some may be used twice and others never; sort what the data set lists, "
+            "such as the names of files, unless it draws random numbers of its own",
+            stacklevel=2,
+        )
+
+
 def check_folder(folder: Path, trainer: Trainer) -> None:
     """Raise ValueError unless all ranks see the folder in which rank 0 saves."""
     if trainer.ranks.size == 1:
@@ -3397,4 +3424,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 9c1b242e5a75504f.
+# Generated from 5408f9cb809f6be6.

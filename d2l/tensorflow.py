@@ -1895,6 +1895,7 @@ class Ranks:
         """Let the layers make their variables, for a minibatch of `data`."""
         state, model = random_states(), self.trainer.model
         batch = next(iter(data.train_dataloader()))
+        compare_examples(batch)
         try:
             build_layers(model, batch)
         except UNTRACEABLE:
@@ -3478,6 +3479,31 @@ def check_ranks(trainer: Trainer) -> None:
             )
 
 
+def compare_examples(examples: Any, numbers: Any = None) -> None:
+    """Find out whether all ranks have the same examples, given a tree of arrays.
+
+    Raises ValueError if they were drawn by other `numbers`, and warns if the arrays
+    differ.
+    """
+    arrays = [t.numpy() for t in tf.nest.flatten(examples) if tf.is_tensor(t)]
+    found = gather_objects(
+        [launcher.fingerprint(numbers), launcher.fingerprint(arrays)]
+    )
+    if other := launcher.first_other([digests[0] for digests in found]):
+        raise ValueError(
+            f"rank {other} draws other examples than rank 0, but each rank takes a share "
+            "of the same minibatches; use no sampler that divides the examples, and "
+            "give a generator of your own the same seed in all ranks"
+        )
+    if other := launcher.first_other(found):
+        warnings.warn(
+            f"rank {other} has other examples than rank 0 in the first minibatch, so "
+            "some may be used twice and others never; sort what the data set lists, "
+            "such as the names of files, unless it draws random numbers of its own",
+            stacklevel=2,
+        )
+
+
 def check_folder(folder: Path, trainer: Trainer) -> None:
     """Raise ValueError unless all ranks see the folder in which rank 0 saves."""
     if trainer.ranks.size == 1:
@@ -3718,4 +3744,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from fed0e58f11343dce.
+# Generated from 83626d2da51551d2.

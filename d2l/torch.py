@@ -1627,6 +1627,7 @@ class ShareLoader:
         self.trainer, self.loader, self.train = trainer, loader, train
         self.generator = getattr(loader, "generator", None)
         self.rows: list = []  # those of this rank in each minibatch
+        self.compared = not train  # whether other ranks have the same examples
         self.own = with_batches(loader, self.rows)
 
     def __len__(self) -> int:
@@ -1647,17 +1648,33 @@ class ShareLoader:
         ranks.weight = ranks.size * (stop - start) / total
         return slice(start, stop)
 
+    def slices(self) -> Iterator:
+        """Yield this rank's shares of minibatches that each rank loads as a whole."""
+        count = 0
+        for count, batch in enumerate(self.loader, 1):
+            if not self.compared:
+                compare_examples(batch)
+                self.compared = True
+            rows = self.own_slice(count_examples(tree_leaves(batch)))
+            yield tree_map(lambda item, rows=rows: item[rows], batch)
+        if count < len(self):
+            raise ValueError(
+                f"a loader has {count} minibatches, and its length is "
+                f"{len(self)}; other ranks may wait for the rest"
+            )
+
     def __iter__(self) -> Iterator:
         if self.own is None:  # no loader of single examples
-            for batch in self.loader:
-                rows = self.own_slice(count_examples(tree_leaves(batch)))
-                yield tree_map(lambda item, rows=rows: item[rows], batch)
+            yield from self.slices()
             return
         ranks, epoch = self.trainer.ranks, self.trainer.epoch
         stream = ranks.TRAIN_DATA if self.train else ranks.VAL_DATA
         if getattr(self.own, "_iterator", None) is None:  # no workers of its own yet
             draw_seed(self.loader)  # as a loader does before it draws an order
         batches = [list(batch) for batch in self.loader.batch_sampler]
+        if not self.compared:
+            compare_order(self.loader, batches)
+            self.compared = True
         parts = [batch[self.own_slice(len(batch))] for batch in batches]
         self.rows[:] = filter(None, parts)  # none may be left for this rank
         with ranks.own_randomness(stream, epoch, -1):
@@ -3191,6 +3208,14 @@ def with_batches(loader: Any, rows: list) -> DataLoader | None:
     return DataLoader(loader.dataset, batch_sampler=rows, **options)
 
 
+def compare_order(loader: DataLoader, batches: list) -> None:
+    """Compare the order of the examples, and the first two of them, in all ranks."""
+    states = random_states()
+    first = next(iter(with_batches(loader, [batches[0][:2]])))
+    set_random_states(states)
+    compare_examples(first, batches)
+
+
 def draw_seed(loader: DataLoader) -> None:
     """Draw the seed that a loader draws in each pass, or once if workers stay."""
     torch.empty((), dtype=torch.int64).random_(generator=loader.generator)
@@ -3377,6 +3402,35 @@ def check_ranks(trainer: Trainer) -> None:
                 f"{lengths[other]} on rank {other}, so some ranks would wait for "
                 "minibatches that others do not have; give all ranks the same data"
             )
+
+
+def compare_examples(examples: Any, numbers: Any = None) -> None:
+    """Find out whether all ranks have the same examples, given a tree of arrays.
+
+    Raises ValueError if they were drawn by other `numbers`, and warns if the arrays
+    differ.
+    """
+    arrays = [
+        t.detach().cpu().flatten().contiguous().view(torch.uint8).numpy()
+        for t in tree_leaves(examples)
+        if isinstance(t, torch.Tensor)
+    ]
+    found = gather_objects(
+        [launcher.fingerprint(numbers), launcher.fingerprint(arrays)]
+    )
+    if other := launcher.first_other([digests[0] for digests in found]):
+        raise ValueError(
+            f"rank {other} draws other examples than rank 0, but each rank takes a share "
+            "of the same minibatches; use no sampler that divides the examples, and "
+            "give a generator of your own the same seed in all ranks"
+        )
+    if other := launcher.first_other(found):
+        warnings.warn(
+            f"rank {other} has other examples than rank 0 in the first minibatch, so "
+            "some may be used twice and others never; sort what the data set lists, "
+            "such as the names of files, unless it draws random numbers of its own",
+            stacklevel=2,
+        )
 
 
 def check_folder(folder: Path, trainer: Trainer) -> None:
@@ -3819,4 +3873,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 97bf2e86cf3ec3dd.
+# Generated from 7b5baec3b90ead18.

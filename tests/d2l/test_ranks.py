@@ -9,6 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
+import warnings
 from functools import partial
 from pathlib import Path
 
@@ -318,7 +319,7 @@ def resume_counting(fw, rank, folder):
     digest, read = storage.digest, []
 
     def counted(file):
-        read.append(file.name)
+        read.append(str(file))
         return digest(file)
 
     storage.digest = counted
@@ -364,6 +365,21 @@ def test_loaders_of_different_lengths_are_refused_before_the_first_step(d2l, fw)
     words = "has 3 minibatches on rank 0 and 2 on rank 1, so some ranks would wait"
     with pytest.raises(RuntimeError, match=words):
         d2l.launch(train_unevenly, 2, fw, fw.rank, timeout=300)
+
+
+def train_in_another_order(fw, rank):
+    warnings.filterwarnings("error", message="rank 1")
+    data = parts(fw, 6, 6, 6)
+    whole = data.get_dataloader(True)
+    order = [0, 1, 2] if rank() == 0 else [2, 1, 0]
+    data.get_dataloader = lambda train: [whole[i] for i in order]
+    run(fw, net(fw), lambda: data)
+
+
+def test_ranks_whose_data_has_another_order_are_named(d2l, fw):
+    words = "rank 1 has other examples than rank 0 in the first minibatch.*; sort what"
+    with pytest.raises(RuntimeError, match=words):
+        d2l.launch(train_in_another_order, 2, fw, fw.rank, timeout=300)
 
 
 def test_a_rank_dies_and_fewer_ranks_continue(d2l, fw, tmp_path):
