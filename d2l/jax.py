@@ -3538,9 +3538,9 @@ def compare_examples(examples: Any, numbers: Any = None) -> None:
     )
     if other := launcher.first_other([digests[0] for digests in found]):
         raise ValueError(
-            f"rank {other} draws other examples than rank 0, but each rank takes a share "
-            "of the same minibatches; use no sampler that divides the examples, and "
-            "give a generator of your own the same seed in all ranks"
+            f"rank {other} draws other examples than rank 0, but each takes a share of "
+            "the same minibatches; use no sampler that divides the examples, and give "
+            "a generator of your own the same seed in all ranks"
         )
     if other := launcher.first_other(found):
         warnings.warn(
@@ -3900,4 +3900,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 3cd245094d7e6d7b.
+# Generated from bef83a3016d781f1.

@@ -3091,9 +3091,9 @@ def compare_examples(examples: Any, numbers: Any = None) -> None:
     )
     if other := launcher.first_other([digests[0] for digests in found]):
         raise ValueError(
-            f"rank {other} draws other examples than rank 0, but each rank takes a share "
-            "of the same minibatches; use no sampler that divides the examples, and "
-            "give a generator of your own the same seed in all ranks"
+            f"rank {other} draws other examples than rank 0, but each takes a share of "
+            "the same minibatches; use no sampler that divides the examples, and give "
+            "a generator of your own the same seed in all ranks"
         )
     if other := launcher.first_other(found):
         warnings.warn(
@@ -3424,4 +3424,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 5408f9cb809f6be6.
+# Generated from 0e607e777533ae55.

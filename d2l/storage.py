@@ -219,7 +219,7 @@ def writing(path: Path) -> Iterator[None]:
 
 def disk_error(error: Exception) -> Exception:
     """Return the error of the system from which another one follows, or that one."""
-    cause: BaseException | None = error
+    cause: Any = error
     while cause and not isinstance(cause, OSError):
         cause = cause.__cause__ or cause.__context__
     return cause or error

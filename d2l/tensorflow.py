@@ -3491,9 +3491,9 @@ def compare_examples(examples: Any, numbers: Any = None) -> None:
     )
     if other := launcher.first_other([digests[0] for digests in found]):
         raise ValueError(
-            f"rank {other} draws other examples than rank 0, but each rank takes a share "
-            "of the same minibatches; use no sampler that divides the examples, and "
-            "give a generator of your own the same seed in all ranks"
+            f"rank {other} draws other examples than rank 0, but each takes a share of "
+            "the same minibatches; use no sampler that divides the examples, and give "
+            "a generator of your own the same seed in all ranks"
         )
     if other := launcher.first_other(found):
         warnings.warn(
@@ -3744,4 +3744,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 83626d2da51551d2.
+# Generated from b1afc7dd5b6e4b99.

@@ -1651,7 +1651,8 @@ class ShareLoader:
     def slices(self) -> Iterator:
         """Yield this rank's shares of minibatches that each rank loads as a whole."""
         count = 0
-        for count, batch in enumerate(self.loader, 1):
+        for batch in self.loader:
+            count += 1
             if not self.compared:
                 compare_examples(batch)
                 self.compared = True
@@ -3211,7 +3212,8 @@ def with_batches(loader: Any, rows: list) -> DataLoader | None:
 def compare_order(loader: DataLoader, batches: list) -> None:
     """Compare the order of the examples, and the first two of them, in all ranks."""
     states = random_states()
-    first = next(iter(with_batches(loader, [batches[0][:2]])))
+    two: Any = with_batches(loader, [batches[0][:2]])
+    first = next(iter(two))
     set_random_states(states)
     compare_examples(first, batches)
 
@@ -3420,9 +3422,9 @@ def compare_examples(examples: Any, numbers: Any = None) -> None:
     )
     if other := launcher.first_other([digests[0] for digests in found]):
         raise ValueError(
-            f"rank {other} draws other examples than rank 0, but each rank takes a share "
-            "of the same minibatches; use no sampler that divides the examples, and "
-            "give a generator of your own the same seed in all ranks"
+            f"rank {other} draws other examples than rank 0, but each takes a share of "
+            "the same minibatches; use no sampler that divides the examples, and give "
+            "a generator of your own the same seed in all ranks"
         )
     if other := launcher.first_other(found):
         warnings.warn(
@@ -3873,4 +3875,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 7b5baec3b90ead18.
+# Generated from cb56c99f7862e52e.

@@ -252,9 +252,13 @@ def test_a_child_process_does_not_keep_the_lock_of_a_job_that_died(tmp_path):
     )
     command = [sys.executable, "-c", code, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as job:
+        assert job.stdout
         child = int(job.stdout.readline())
         try:
-            with pytest.raises(ValueError, match="another job"), storage.locked(tmp_path):
+            with (
+                pytest.raises(ValueError, match="another job"),
+                storage.locked(tmp_path),
+            ):
                 pass
             job.kill()
             job.wait()

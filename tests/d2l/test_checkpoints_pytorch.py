@@ -251,8 +251,9 @@ def test_all_runs_of_a_process_save_in_one_group(fw, tmp_path):
 
 def test_a_checkpoint_without_the_file_of_a_rank_is_not_published(fw, tmp_path):
     fit(fw, tmp_path, Net, epochs=1)
-    draft = tmp_path / "step-00000099.draft"
-    d2l.latest_checkpoint(tmp_path).rename(draft)
+    newest, draft = d2l.latest_checkpoint(tmp_path), tmp_path / "step-00000099.draft"
+    assert newest
+    newest.rename(draft)
     (draft / "__0_0.distcp").unlink()
     with pytest.raises(FileNotFoundError, match="__0_0.distcp of another rank is miss"):
         d2l.publish_checkpoint(draft)

@@ -132,7 +132,9 @@ def stop(stopped: int) -> None:
 
 
 def test_a_rank_that_is_stopped_is_told_as_such():
-    with pytest.raises(TimeoutError, match="no result from rank 1 of 2 within 1 s") as e:
+    with pytest.raises(
+        TimeoutError, match="no result from rank 1 of 2 within 1 s"
+    ) as e:
         launch(stop, 2, 1, timeout=1)
     (note,) = e.value.__notes__
     assert note.splitlines() == [

@@ -349,7 +349,9 @@ def train_apart(fw, rank, folder):
 
 def test_ranks_with_a_folder_each_are_refused_before_the_first_step(d2l, fw, tmp_path):
     """As on machines that do not share the folder."""
-    words = "rank 1 does not see the files that rank 0 writes into checkpoint_dir=.*[01]'"
+    words = (
+        "rank 1 does not see the files that rank 0 writes into checkpoint_dir=.*[01]'"
+    )
     with pytest.raises(RuntimeError, match=words):
         d2l.launch(train_apart, 2, fw, fw.rank, tmp_path, timeout=300)
     names = {path.name for path in tmp_path.rglob("*") if path.is_file()}
