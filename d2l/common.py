@@ -602,4 +602,4 @@ def by_card(answer: Callable) -> str:
     return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
 
 
-# Generated from 97cb02b117fac8a4.
+# Generated from 191ed7cc83965273.

@@ -26,6 +26,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import uuid
 import warnings
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -108,6 +109,7 @@ from d2l.storage import (
     restore_callbacks,
     run_arguments,
     unpack,
+    wait_for_save,
     warn_if_over,
     write_digests,
     write_progress,
@@ -504,6 +506,7 @@ class Trainer(HasSettings):
         """Return the initial parameters and the initial state of the optimizer."""
         params_key, dropout_key = jax.random.split(self.key)
         batch = next(iter(self.train_dataloader))
+        compare_examples(batch)
         inputs = batch[:-1] if isinstance(batch, (tuple, list)) else (batch,)
         variables = model.apply_init(
             inputs, key={"params": params_key, "dropout": dropout_key}
@@ -618,6 +621,7 @@ class Trainer(HasSettings):
         self.devices = in_all_processes(self.devices)
         self.device, self.key = self.devices[0], get_key() if key is None else key
         self.start(model, data)
+        check_ranks(self)
         bar = contextlib.nullcontext() if self.ranks.rank else progress_bar(self)
         with checkpointing(self, checkpoint_dir), bar:
             # a callback may end the training early
@@ -1838,6 +1842,7 @@ class Checkpoints:
         self.trainer, self.folder, self.position = trainer, Path(folder), 0
         self.stopped = False  # whether a callback has ended the training
         self.pending: Any = None  # waits for the checkpoint that is being written
+        check_folder(self.folder, trainer)
         self.loader: Any = trainer.train_dataloader
         trainer.train_dataloader = ResumableLoader(self)
         trainer.model.board.clear()  # no curves of an earlier run
@@ -1957,11 +1962,14 @@ class Checkpoints:
         if at_end or not trainer.save_every:
             self.save(trainer.epoch + 1, 0)
 
-    def wait(self) -> None:
-        """Wait until the last checkpoint is complete; raise the error of its save."""
+    def wait(self, limit: float | None = None) -> None:
+        """Wait until the last checkpoint is complete; raise the error of its save.
+
+        Raises an error, too, if the save is not over after `limit` seconds.
+        """
         pending, self.pending = self.pending, None
         if pending:
-            pending()
+            pending(limit)
 
 
 Trainer.checkpoint_class = Checkpoints
@@ -3481,6 +3489,16 @@ def share_object(value: Any) -> Any:
     return pickle.loads(np.asarray(data).tobytes())
 
 
+def gather_objects(value: Any) -> list:
+    """Return the values of all ranks, by rank; each takes at most 4 KiB."""
+    if jax.process_count() == 1:
+        return [value]
+    row, data = np.zeros(4096, np.uint8), np.frombuffer(pickle.dumps(value), np.uint8)
+    row[: len(data)] = data
+    rows = multihost_utils.process_allgather(row)
+    return [pickle.loads(row.tobytes()) for row in rows]
+
+
 def share_random_state() -> None:
     """Set NumPy's random state to that of rank 0, in each process."""
     np.random.set_state(share_object(np.random.get_state()))
@@ -3506,12 +3524,71 @@ def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
     board.waiting = waiting
 
 
+def check_ranks(trainer: Trainer) -> None:
+    """Raise ValueError unless the loaders of all ranks have the same lengths."""
+    for name in "train", "val":
+        lengths = gather_objects(getattr(trainer, f"num_{name}_batches"))
+        other = launcher.first_other(lengths)
+        if other:
+            raise ValueError(
+                f"{name}_dataloader() has {lengths[0]} minibatches on rank 0 and "
+                f"{lengths[other]} on rank {other}, so some ranks would wait for "
+                "minibatches that others do not have; give all ranks the same data"
+            )
+
+
+def compare_examples(examples: Any, numbers: Any = None) -> None:
+    """Find out whether all ranks have the same examples, given a tree of arrays.
+
+    Raises ValueError if they were drawn by other `numbers`, and warns if the arrays
+    differ.
+    """
+    arrays = [np.asarray(a) for a in jax.tree.leaves(examples)]
+    found = gather_objects(
+        [launcher.fingerprint(numbers), launcher.fingerprint(arrays)]
+    )
+    if other := launcher.first_other([digests[0] for digests in found]):
+        raise ValueError(
+            f"rank {other} draws other examples than rank 0, but each takes a share of "
+            "the same minibatches; use no sampler that divides the examples, and give "
+            "a generator of your own the same seed in all ranks"
+        )
+    if other := launcher.first_other(found):
+        warnings.warn(
+            f"rank {other} has other examples than rank 0 in the first minibatch, so "
+            "some may be used twice and others never; sort what the data set lists, "
+            "such as the names of files, unless it draws random numbers of its own",
+            stacklevel=2,
+        )
+
+
+def check_folder(folder: Path, trainer: Trainer) -> None:
+    """Raise ValueError unless all ranks see the folder in which rank 0 saves."""
+    if trainer.ranks.size == 1:
+        return
+    # A new name, because a network's file system may remember that a file is missing.
+    file = folder / f"rank-0-{uuid.uuid4().hex}"
+    if trainer.ranks.rank == 0:
+        file.touch()
+    file = folder / share_object(file.name)
+    seen = gather_objects(file.exists())
+    if trainer.ranks.rank == 0:
+        file.unlink()
+    if other := launcher.first_other(seen):
+        raise ValueError(
+            f"rank {other} does not see the files that rank 0 writes into "
+            f"checkpoint_dir={str(folder)!r}; all ranks need one folder "
+            "that their machines share"
+        )
+
+
 def check_files(path: Path, trainer: Trainer) -> None:
-    """Raise ValueError unless a folder is whole; rank 0 reads it for all ranks."""
+    """Raise ValueError unless a folder is whole; each rank reads a share of it."""
     framework, file = "JAX", "arrays"
-    problem = damage_of(path, framework, file) if trainer.ranks.rank == 0 else ""
-    if problem := share_object(problem):
-        raise ValueError(problem)
+    ranks = trainer.ranks
+    own = damage_of(path, framework, file, ranks.rank, ranks.size)
+    if problems := [*filter(None, gather_objects(own))]:
+        raise ValueError(problems[0])
 
 
 save_numbers = itertools.count()
@@ -3520,7 +3597,8 @@ save_numbers = itertools.count()
 def write_arrays(state: Any, draft: Path, keep: int = 2) -> Callable:
     """Copy the arrays of a tree, and start to write them into a draft.
 
-    Returns a function that waits until the first process has published it.
+    Returns a function that waits until the first process has published it, or at
+    most as many seconds as it is told.
     """
     import orbax.checkpoint as ocp  # takes a while
 
@@ -3541,7 +3619,13 @@ def write_arrays(state: Any, draft: Path, keep: int = 2) -> Callable:
             key=f"published {number}", timeout_ms=3_600_000
         )
 
-    return in_thread(publish).result
+    saved = in_thread(publish)
+
+    def wait(limit: float | None = None) -> None:
+        wait_for_save(saved, draft, limit)
+        saved.result()
+
+    return wait
 
 
 def read_arrays(path: Path, like: Any) -> Any:
@@ -3836,4 +3920,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 478b551a74096c7a.
+# Generated from b61ee064790bec00.

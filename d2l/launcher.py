@@ -13,6 +13,7 @@ rank has waited too long, the error names the ranks that did not come, and shows
 
 import contextlib
 import faulthandler
+import hashlib
 import os
 import pickle
 import re
@@ -32,9 +33,13 @@ from typing import Any
 
 import cloudpickle
 
-# In the text of an error: another rank has not come, or has closed its connections.
+# In the text of an error of a group: another rank has not come, or has closed its
+# connections.
 LATE = re.compile("[Tt]imed out|[Tt]imeout")
 FOLLOWS = re.compile(f"Connection|remote process|{LATE.pattern}")
+# Who raises such an error: libraries by text, packages by the type or by the last line.
+LIBRARIES = re.compile("gloo|nccl|c10d", re.IGNORECASE)
+PACKAGES = re.compile(r"(jax|jaxlib|tensorflow|mxnet|torch[./]distributed)\b")
 
 
 # In a rank
@@ -64,12 +69,25 @@ def write_outcome(
         outcome = dumps((function(), None))
     except BaseException as error:
         text = f"{type(error).__name__}: {error}".strip().split("\n")[0]
-        follows = bool(FOLLOWS.search(text))
+        follows = bool(FOLLOWS.search(text)) and of_group(error)
         details = follows, time.monotonic(), rank, text, traceback.format_exc()
         outcome = pickle.dumps((None, RankError(*details)))
     draft = Path(folder, f"{rank}.draft")
     draft.write_bytes(outcome)
     draft.rename(draft.with_name(f"{rank}"))
+
+
+def of_group(error: BaseException) -> bool:
+    """Return whether an error arose where a rank works with others.
+
+    A rank's own storage or loader can also time out or lose its connection.
+    """
+    cause = error.__cause__
+    if LIBRARIES.search(f"{error}") or (cause and of_group(cause)):
+        return True
+    frames = traceback.extract_tb(error.__traceback__)
+    last = frames[-1].filename.rpartition("site-packages/")[2] if frames else ""
+    return any(map(PACKAGES.match, (type(error).__module__, last)))
 
 
 def run_rank(folder: str, rank: int, size: int, address: str) -> None:
@@ -97,6 +115,17 @@ def end_with_launcher() -> None:
     """End this process as soon as the process that started it has ended."""
     sys.stdin.read()
     os._exit(0)
+
+
+def first_other(values: Sequence) -> int | None:
+    """Return the first rank whose value differs from that of rank 0, or None."""
+    others = (rank for rank, value in enumerate(values) if value != values[0])
+    return next(others, None)
+
+
+def fingerprint(value: Any) -> str:
+    """Return a digest of lists, numbers and arrays of NumPy, the same in all ranks."""
+    return hashlib.sha256(pickle.dumps(value)).hexdigest()
 
 
 # In the launcher
@@ -221,7 +250,7 @@ def raise_first(folder: str, processes: Sequence) -> None:
             return  # a rank ended just after it had written its result
         first = min(errors)
         if not first.follows or time.monotonic() > patience:
-            if LATE.search(first.text):
+            if first.follows and LATE.search(first.text):
                 raise_late(folder, processes, outcomes)
             text = f"rank {first.rank} of {n} raised {first.text}"
             raise rank_error(RuntimeError, text, [f"Rank {first.rank}: {first.trace}"])
@@ -279,6 +308,15 @@ def rank_log(folder: str, rank: int, lines: int = 20) -> str:
     return "\n".join(text.splitlines()[-lines:])
 
 
+def is_stopped(pid: int) -> bool:
+    """Return whether a process is stopped by a signal, if the system tells."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:  # this system has no such files, or the process has ended
+        return False
+    return state.rpartition(")")[2].split()[0] in ("T", "t")
+
+
 def silent_ranks(folder: str, processes: Sequence, silent: Sequence[int]) -> list[str]:
     """Return where in the user's own code each silent rank waits."""
     paths = *sysconfig.get_paths().values(), __file__
@@ -289,6 +327,8 @@ def silent_ranks(folder: str, processes: Sequence, silent: Sequence[int]) -> lis
     notes = []
     for rank in silent:
         log = rank_log(folder, rank, 100) or "not started yet"
+        if is_stopped(processes[rank].pid):
+            log = "stopped by a signal, such as SIGSTOP, and not continued"
         own = [line for line in log.splitlines() if not line.startswith(libraries)]
         notes.append("\n".join([f"Rank {rank}:", *own]))
     return notes

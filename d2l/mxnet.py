@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import uuid
 import warnings
 from collections import Counter, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -555,6 +556,7 @@ class Trainer(HasSettings):
         data = check_objects(model, data)
         self.ranks: Any = Ranks(self)
         self.start(model, data)
+        check_ranks(self)
         self.ranks.prepare_optimizer(self.optim)
         with checkpointing(self, checkpoint_dir), progress_bar(self):
             # a callback may end the training early
@@ -1666,6 +1668,7 @@ class Ranks:
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def connect_devices(self, batch: Any) -> None:
         """List the copies of each array, and give all of them the values of rank 0."""
+        compare_examples(batch)
         model = self.trainer.model
         if any(p._deferred_init for p in all_parameters(model)):
             self.draw_nothing(take_examples(batch, slice(2)))
@@ -1797,6 +1800,7 @@ class Checkpoints:
         self.trainer, self.folder, self.position = trainer, Path(folder), 0
         self.stopped = False  # whether a callback has ended the training
         self.pending: Any = None  # waits for the checkpoint that is being written
+        check_folder(self.folder, trainer)
         self.loader: Any = trainer.train_dataloader
         trainer.train_dataloader = ResumableLoader(self)
         trainer.model.board.clear()  # no curves of an earlier run
@@ -1944,11 +1948,14 @@ class Checkpoints:
         if at_end or not trainer.save_every:
             self.save(trainer.epoch + 1, 0)
 
-    def wait(self) -> None:
-        """Wait until the last checkpoint is complete; raise the error of its save."""
+    def wait(self, limit: float | None = None) -> None:
+        """Wait until the last checkpoint is complete; raise the error of its save.
+
+        Raises an error, too, if the save is not over after `limit` seconds.
+        """
         pending, self.pending = self.pending, None
         if pending:
-            pending()
+            pending(limit)
 
 
 Trainer.checkpoint_class = Checkpoints
@@ -3181,6 +3188,20 @@ def share_object(value: Any) -> Any:
     return pickle.loads(numbers.asnumpy().astype(onp.uint8).tobytes())
 
 
+def gather_objects(value: Any) -> list:
+    """Return the values of all ranks, by rank; each takes at most 4 KiB."""
+    if (store := worker_store()) is None:
+        return [value]
+    rows, key = onp.zeros((store.num_workers, 4096), onp.float32), new_key()
+    data = onp.frombuffer(pickle.dumps(value), onp.uint8)
+    rows[store.rank, : len(data)] = data
+    total = np.array(rows)
+    store.broadcast(key, total, total.copy())
+    store.pushpull(key, total)
+    rows = total.asnumpy().astype(onp.uint8)
+    return [pickle.loads(row.tobytes()) for row in rows]
+
+
 def copy_to(array: np.ndarray, device: mx.Context) -> np.ndarray:
     """Return a copy of an array, with a gradient if the array has one."""
     copied = array.copyto(device)
@@ -3235,12 +3256,72 @@ def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
     board.waiting = waiting
 
 
+def check_ranks(trainer: Trainer) -> None:
+    """Raise ValueError unless the loaders of all ranks have the same lengths."""
+    for name in "train", "val":
+        lengths = gather_objects(getattr(trainer, f"num_{name}_batches"))
+        other = launcher.first_other(lengths)
+        if other:
+            raise ValueError(
+                f"{name}_dataloader() has {lengths[0]} minibatches on rank 0 and "
+                f"{lengths[other]} on rank {other}, so some ranks would wait for "
+                "minibatches that others do not have; give all ranks the same data"
+            )
+
+
+def compare_examples(examples: Any, numbers: Any = None) -> None:
+    """Find out whether all ranks have the same examples, given a tree of arrays.
+
+    Raises ValueError if they were drawn by other `numbers`, and warns if the arrays
+    differ.
+    """
+    arrays: list = []
+    tree_map(lambda a: arrays.append(a.asnumpy()), examples)
+    found = gather_objects(
+        [launcher.fingerprint(numbers), launcher.fingerprint(arrays)]
+    )
+    if other := launcher.first_other([digests[0] for digests in found]):
+        raise ValueError(
+            f"rank {other} draws other examples than rank 0, but each takes a share of "
+            "the same minibatches; use no sampler that divides the examples, and give "
+            "a generator of your own the same seed in all ranks"
+        )
+    if other := launcher.first_other(found):
+        warnings.warn(
+            f"rank {other} has other examples than rank 0 in the first minibatch, so "
+            "some may be used twice and others never; sort what the data set lists, "
+            "such as the names of files, unless it draws random numbers of its own",
+            stacklevel=2,
+        )
+
+
+def check_folder(folder: Path, trainer: Trainer) -> None:
+    """Raise ValueError unless all ranks see the folder in which rank 0 saves."""
+    if trainer.ranks.size == 1:
+        return
+    # A new name, because a network's file system may remember that a file is missing.
+    file = folder / f"rank-0-{uuid.uuid4().hex}"
+    if trainer.ranks.rank == 0:
+        file.touch()
+    file = folder / share_object(file.name)
+    seen = gather_objects(file.exists())
+    if trainer.ranks.rank == 0:
+        file.unlink()
+    if other := launcher.first_other(seen):
+        raise ValueError(
+            f"rank {other} does not see the files that rank 0 writes into "
+            f"checkpoint_dir={str(folder)!r}; all ranks need one folder "
+            "that their machines share"
+        )
+
+
 def check_files(path: Path, trainer: Trainer) -> None:
-    """Raise ValueError unless a folder is whole; rank 0 reads it for all ranks."""
+    """Raise ValueError unless a folder is whole; each rank reads a share of it."""
     framework, file = "MXNet", "model.params"
-    problem = damage_of(path, framework, file) if trainer.ranks.rank == 0 else ""
-    if problem := share_object(problem):
-        raise ValueError(problem)
+    ranks = trainer.ranks
+    own = damage_of(path, framework, file, ranks.rank, ranks.size)
+    if problems := [*filter(None, gather_objects(own))]:
+        raise ValueError(problems[0])
 
 
 def model_parts(model: Any) -> dict[str, Any]:
@@ -3655,4 +3736,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 9e3170bb4306145d.
+# Generated from 7ba8ed44e155a051.

@@ -5,17 +5,19 @@ import errno
 import fcntl
 import hashlib
 import json
+import os
 import re
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 DIGESTS = "SHA256SUMS"  # the command `sha256sum --check SHA256SUMS` reads it, too
+READY = ".sha256"  # behind the name of a file whose digest its writer has computed
 LISTED = re.compile(r"(?P<digest>[0-9a-f]{64})  (?P<name>[^ ]+)")
 
 
@@ -102,6 +104,18 @@ def make_folder(folder: str | Path) -> None:
         ) from None
 
 
+lock_files: set = set()  # those that this process has open
+
+
+def close_lock_files() -> None:
+    """Leave the locks of the parent to it alone, in a new child process."""
+    for file in lock_files:
+        file.close()
+
+
+os.register_at_fork(after_in_child=close_lock_files)
+
+
 @contextlib.contextmanager
 def locked(folder: str | Path | None, rank: int = 0) -> Iterator[None]:
     """Keep other jobs out of a folder of checkpoints, in a `with` block.
@@ -113,14 +127,20 @@ def locked(folder: str | Path | None, rank: int = 0) -> Iterator[None]:
         yield
         return
     with open(Path(folder, "lock"), "w") as file:
-        try:  # such a lock ends with its process, and child processes do not have it
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # A lock of `lockf` would end as soon as this process closes any other handle
+        # of the file, as a copy of the folder does.
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:  # any other: the file system has no locks
             if error.errno in (errno.EACCES, errno.EAGAIN):
                 raise ValueError(
                     f"another job trains in {folder}; end it, or choose another folder"
                 ) from None
-        yield
+        lock_files.add(file)
+        try:
+            yield
+        finally:
+            lock_files.remove(file)
 
 
 @contextlib.contextmanager
@@ -139,8 +159,8 @@ def checkpointing(trainer: Any, folder: str | Path | None) -> Iterator[None]:
         try:
             yield
         except BaseException as error:
-            try:
-                trainer.checkpoints.wait()
+            try:  # another rank may never finish its part
+                trainer.checkpoints.wait(getattr(trainer, "timeout", 600))
             except Exception as unsaved:  # the first error counts
                 error.add_note(f"the last checkpoint is not saved: {unsaved}")
             raise
@@ -155,6 +175,12 @@ def in_thread(act: Callable[[], Any]) -> Future:
     return future
 
 
+def wait_for_save(save: Future, draft: Path, limit: float | None = None) -> None:
+    """Wait until a save is over; raise TimeoutError if it is not in `limit` seconds."""
+    if not wait([save], limit).done:
+        raise TimeoutError(f"{draft} is not complete after {limit:g} seconds")
+
+
 def digest(file: Path) -> str:
     """Return the SHA-256 digest of a file, in hexadecimal digits."""
     with open(file, "rb") as content:
@@ -167,18 +193,66 @@ class CannotWrite(OSError):
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn any error of a `with` block, such as a full disk, into one line."""
+    """Turn any error of a `with` block, such as a full disk, into one line.
+
+    The draft at `path` is then deleted, because it would keep the disk full.
+    """
     try:
         yield
     except CannotWrite:
         raise
     except Exception as error:
+        error = disk_error(error)
+        gone = [folder for folder in (path.parent, path) if not folder.exists()]
         reason = f"{type(error).__name__}: {error}".splitlines()[-1]
-        free = shutil.disk_usage(path.parent).free / 2**20
+        if gone:
+            state = f"the folder {gone[0]} has been removed"
+        else:
+            free = shutil.disk_usage(path.parent).free / 2**20
+            state = f"{free:,.0f} MiB of its disk are free"
+        if path.suffix == ".draft":
+            shutil.rmtree(path, ignore_errors=True)
         raise CannotWrite(
-            f"{path} cannot be written ({reason[-160:]}); {free:,.0f} MiB of its disk "
-            "are free"
+            f"{path} cannot be written ({reason[-160:]}); {state}"
         ) from error
+
+
+def disk_error(error: Exception) -> Exception:
+    """Return the error of the system from which another one follows, or that one."""
+    cause: Any = error
+    while cause and not isinstance(cause, OSError):
+        cause = cause.__cause__ or cause.__context__
+    return cause or error
+
+
+class HashedFile:
+    """A file that computes the digest of what is written into it."""
+
+    def __init__(self, file: Any):
+        self.file, self.sha = file, hashlib.sha256()
+
+    def write(self, data: Any) -> int:
+        """Write bytes, and return their number."""
+        self.sha.update(data)
+        return self.file.write(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
+
+
+@contextlib.contextmanager
+def hashed(path: Path) -> Iterator[HashedFile]:
+    """Open a file for writing; leave its digest in another one for `write_digests`.
+
+    Raises the OSError if the disk fails, even if another error follows from it.
+    """
+    try:
+        with open(path, "wb") as content:
+            file = HashedFile(content)
+            yield file
+    except Exception as error:
+        raise disk_error(error) from None
+    path.with_name(path.name + READY).write_text(file.sha.hexdigest())
 
 
 def write_progress(packed: Any, draft: Path) -> None:
@@ -194,16 +268,29 @@ def file_names(folder: Path) -> list[str]:
 
 
 def write_digests(folder: Path) -> None:
-    """Write the digests of all files in a folder into the file SHA256SUMS."""
-    lines = [f"{digest(folder / name)}  {name}\n" for name in file_names(folder)]
+    """Write the digests of all files in a folder into the file SHA256SUMS.
+
+    Reads only the files whose digests no rank has computed while it wrote them.
+    """
+    lines = []
+    for name in file_names(folder):
+        ready = folder / f"{name}{READY}"
+        if not name.endswith(READY):
+            known = ready.read_text() if ready.exists() else digest(folder / name)
+            lines.append(f"{known}  {name}\n")
     with writing(folder):
         (folder / DIGESTS).write_text("".join(lines))
+        for ready in folder.rglob(f"*{READY}"):
+            ready.unlink()
 
 
-def damage_of(folder: Path, framework: str, needed: str) -> str:
+def damage_of(
+    folder: Path, framework: str, needed: str, rank: int = 0, size: int = 1
+) -> str:
     """Return which file of a checkpoint is missing or damaged, or an empty text.
 
-    Each checkpoint of `framework` has the file or folder `needed`.
+    Each checkpoint of `framework` has the file or folder `needed`. A rank of several
+    checks the digests of its share of the files, and rank 0 that all are listed.
     """
     text = ""
     try:
@@ -216,14 +303,16 @@ def damage_of(folder: Path, framework: str, needed: str) -> str:
     if not all(lines):
         return f"the file {DIGESTS} is damaged"
     digests = {line["name"]: line["digest"] for line in lines if line}
-    for name, saved in digests.items():
+    for name in [*digests][rank::size]:
         if not (folder / name).is_file():
             return f"the file {name} is missing or damaged"
         try:
-            if digest(folder / name) != saved:
+            if digest(folder / name) != digests[name]:
                 return f"the file {name} is not as it was saved"
         except OSError as error:  # of the disk, for example
             return f"the file {name} is unreadable: {error.strerror}"
+    if rank > 0:
+        return ""
     if unlisted := set(file_names(folder)) - digests.keys():
         if not text:
             return f"the file {DIGESTS} is missing or empty"

@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import uuid
 import warnings
 from collections import Counter, defaultdict, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -101,6 +102,7 @@ from d2l.storage import (
     restore_callbacks,
     run_arguments,
     unpack,
+    wait_for_save,
     warn_if_over,
     write_digests,
     write_progress,
@@ -558,6 +560,7 @@ class Trainer(HasSettings):
             ensure_seed()
         self.data, self.first_states = data, random_states()
         self.prepare_data(data)
+        check_ranks(self)
         self.prepare_model(model)
         with self.ranks.on_devices(data):
             self.start(model)
@@ -1909,6 +1912,7 @@ class Ranks:
         """Let the layers make their variables, for a minibatch of `data`."""
         state, model = random_states(), self.trainer.model
         batch = next(iter(data.train_dataloader()))
+        compare_examples(batch)
         try:
             build_layers(model, batch)
         except UNTRACEABLE:
@@ -1954,6 +1958,7 @@ class Checkpoints:
         self.trainer, self.folder, self.position = trainer, Path(folder), 0
         self.stopped = False  # whether a callback has ended the training
         self.pending: Any = None  # waits for the checkpoint that is being written
+        check_folder(self.folder, trainer)
         self.loader: Any = trainer.train_dataloader
         trainer.train_dataloader = ResumableLoader(self)
         trainer.model.board.clear()  # no curves of an earlier run
@@ -2083,11 +2088,14 @@ class Checkpoints:
         if at_end or not trainer.save_every:
             self.save(trainer.epoch + 1, 0)
 
-    def wait(self) -> None:
-        """Wait until the last checkpoint is complete; raise the error of its save."""
+    def wait(self, limit: float | None = None) -> None:
+        """Wait until the last checkpoint is complete; raise the error of its save.
+
+        Raises an error, too, if the save is not over after `limit` seconds.
+        """
         pending, self.pending = self.pending, None
         if pending:
-            pending()
+            pending(limit)
 
 
 Trainer.checkpoint_class = Checkpoints
@@ -3433,6 +3441,19 @@ def share_object(value: Any) -> Any:
     return pickle.loads(shared.numpy().astype(np.uint8).tobytes())
 
 
+def gather_objects(value: Any) -> list:
+    """Return the values of all workers, by rank; each takes at most 4 KiB."""
+    strategy, size = join_workers(), len(worker_addresses())
+    if size < 2:
+        return [value]
+    rows = np.zeros((size, 4096), np.float32)
+    data = np.frombuffer(pickle.dumps(value), np.uint8)
+    rows[worker_rank(), : len(data)] = data
+    total = strategy.reduce("MEAN", strategy.run(lambda: tf.constant(rows)), axis=None)
+    rows = (size * total.numpy()).round().astype(np.uint8)  # devices send the same
+    return [pickle.loads(row.tobytes()) for row in rows]
+
+
 def replica_id() -> int:
     """Return the number of the device that runs this code, from 0."""
     number = tf.distribute.get_replica_context().replica_id_in_sync_group
@@ -3495,12 +3516,71 @@ def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
     board.waiting = waiting
 
 
+def check_ranks(trainer: Trainer) -> None:
+    """Raise ValueError unless the loaders of all ranks have the same lengths."""
+    for name in "train", "val":
+        lengths = gather_objects(getattr(trainer, f"num_{name}_batches"))
+        other = launcher.first_other(lengths)
+        if other:
+            raise ValueError(
+                f"{name}_dataloader() has {lengths[0]} minibatches on rank 0 and "
+                f"{lengths[other]} on rank {other}, so some ranks would wait for "
+                "minibatches that others do not have; give all ranks the same data"
+            )
+
+
+def compare_examples(examples: Any, numbers: Any = None) -> None:
+    """Find out whether all ranks have the same examples, given a tree of arrays.
+
+    Raises ValueError if they were drawn by other `numbers`, and warns if the arrays
+    differ.
+    """
+    arrays = [t.numpy() for t in tf.nest.flatten(examples) if tf.is_tensor(t)]
+    found = gather_objects(
+        [launcher.fingerprint(numbers), launcher.fingerprint(arrays)]
+    )
+    if other := launcher.first_other([digests[0] for digests in found]):
+        raise ValueError(
+            f"rank {other} draws other examples than rank 0, but each takes a share of "
+            "the same minibatches; use no sampler that divides the examples, and give "
+            "a generator of your own the same seed in all ranks"
+        )
+    if other := launcher.first_other(found):
+        warnings.warn(
+            f"rank {other} has other examples than rank 0 in the first minibatch, so "
+            "some may be used twice and others never; sort what the data set lists, "
+            "such as the names of files, unless it draws random numbers of its own",
+            stacklevel=2,
+        )
+
+
+def check_folder(folder: Path, trainer: Trainer) -> None:
+    """Raise ValueError unless all ranks see the folder in which rank 0 saves."""
+    if trainer.ranks.size == 1:
+        return
+    # A new name, because a network's file system may remember that a file is missing.
+    file = folder / f"rank-0-{uuid.uuid4().hex}"
+    if trainer.ranks.rank == 0:
+        file.touch()
+    file = folder / share_object(file.name)
+    seen = gather_objects(file.exists())
+    if trainer.ranks.rank == 0:
+        file.unlink()
+    if other := launcher.first_other(seen):
+        raise ValueError(
+            f"rank {other} does not see the files that rank 0 writes into "
+            f"checkpoint_dir={str(folder)!r}; all ranks need one folder "
+            "that their machines share"
+        )
+
+
 def check_files(path: Path, trainer: Trainer) -> None:
-    """Raise ValueError unless a folder is whole; rank 0 reads it for all ranks."""
+    """Raise ValueError unless a folder is whole; each rank reads a share of it."""
     framework, file = "TensorFlow", "state.index"
-    problem = damage_of(path, framework, file) if trainer.ranks.rank == 0 else ""
-    if problem := share_object(problem):
-        raise ValueError(problem)
+    ranks = trainer.ranks
+    own = damage_of(path, framework, file, ranks.rank, ranks.size)
+    if problems := [*filter(None, gather_objects(own))]:
+        raise ValueError(problems[0])
 
 
 def checkpoint_variables(trainer: Trainer) -> dict[str, Any]:
@@ -3535,7 +3615,8 @@ def scratch_variables(attributes: dict) -> list[tf.Variable]:
 def write_variables(variables: dict, draft: Path, keep: int) -> Callable:
     """Copy variables by name, and start to write them into a draft.
 
-    Returns a function that waits until the checkpoint is published.
+    Returns a function that waits until the checkpoint is published, or at most as
+    many seconds as it is told.
     """
     copies = {name: v.numpy() for name, v in variables.items()}
 
@@ -3545,7 +3626,13 @@ def write_variables(variables: dict, draft: Path, keep: int) -> Callable:
             tf.train.Checkpoint(variables=saved).write(str(draft / "state"))
         publish_checkpoint(draft, keep)
 
-    return in_thread(publish).result
+    saved = in_thread(publish)
+
+    def wait(limit: float | None = None) -> None:
+        wait_for_save(saved, draft, limit)
+        saved.result()
+
+    return wait
 
 
 def prepare_to_load(trainer: Trainer) -> None:
@@ -3709,4 +3796,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 454079f65a058bc5.
+# Generated from 11c300e104e4de30.

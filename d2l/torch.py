@@ -26,6 +26,7 @@ import sys
 import tempfile
 import threading
 import types
+import uuid
 import warnings
 import weakref
 from collections import namedtuple
@@ -115,10 +116,12 @@ from d2l.storage import (
     check_shapes,
     checkpointing,
     damage_of,
+    hashed,
     pack,
     restore_callbacks,
     run_arguments,
     unpack,
+    wait_for_save,
     warn_if_over,
     write_digests,
     write_progress,
@@ -166,11 +169,12 @@ __all__ = [
     "resnet18_fits", "resnet18_freight", "resnet18_intensity", "resnet18_products",
     "resnet18_roles", "resnet18_speedup", "resnet18_traffic", "resnet18_waves",
     "ring_time", "run_kernel", "scaling_efficiency", "schedule_buckets",
-    "scratch_tensors", "serve", "set_axes", "set_figsize", "show_error", "show_images",
-    "sight_problems", "square_product", "step_needs", "stored_collectives",
-    "stored_plans", "stored_turns", "synchronize", "time_call", "time_in_turn",
-    "triton_code", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks",
-    "usable_memory", "use_svg_display", "verdict", "visible_gpus", "wave_efficiency"
+    "scratch_tensors", "serve", "set_axes", "set_figsize", "shard_writer", "show_error",
+    "show_images", "sight_problems", "square_product", "step_needs",
+    "stored_collectives", "stored_plans", "stored_turns", "synchronize", "time_call",
+    "time_in_turn", "triton_code", "try_all_gpus", "try_devices", "try_gpu",
+    "turn_clocks", "usable_memory", "use_svg_display", "verdict", "visible_gpus",
+    "wave_efficiency"
 ]
 from d2l.common import (  # noqa: F401, I001
     Block, GPULimits, LanguageModel, Machine, Operation, Request, StepMemory,
@@ -574,6 +578,7 @@ class Trainer(HasSettings):
         if self.ranks.size == 1 and len(self.devices) > 1:
             return fit_in_ranks(self, model, data, checkpoint_dir)
         self.start(model, data)
+        check_ranks(self)
         with checkpointing(self, checkpoint_dir), progress_bar(self):
             # a callback may end the training early
             for self.epoch in epochs_left(self):
@@ -1633,6 +1638,7 @@ class ShareLoader:
         self.trainer, self.loader, self.train = trainer, loader, train
         self.generator = getattr(loader, "generator", None)
         self.rows: list = []  # those of this rank in each minibatch
+        self.compared = not train  # whether other ranks have the same examples
         self.own = with_batches(loader, self.rows)
 
     def __len__(self) -> int:
@@ -1653,17 +1659,34 @@ class ShareLoader:
         ranks.weight = ranks.size * (stop - start) / total
         return slice(start, stop)
 
+    def slices(self) -> Iterator:
+        """Yield this rank's shares of minibatches that each rank loads as a whole."""
+        count = 0
+        for batch in self.loader:
+            count += 1
+            if not self.compared:
+                compare_examples(batch)
+                self.compared = True
+            rows = self.own_slice(count_examples(tree_leaves(batch)))
+            yield tree_map(lambda item, rows=rows: item[rows], batch)
+        if count < len(self):
+            raise ValueError(
+                f"a loader has {count} minibatches, and its length is "
+                f"{len(self)}; other ranks may wait for the rest"
+            )
+
     def __iter__(self) -> Iterator:
         if self.own is None:  # no loader of single examples
-            for batch in self.loader:
-                rows = self.own_slice(count_examples(tree_leaves(batch)))
-                yield tree_map(lambda item, rows=rows: item[rows], batch)
+            yield from self.slices()
             return
         ranks, epoch = self.trainer.ranks, self.trainer.epoch
         stream = ranks.TRAIN_DATA if self.train else ranks.VAL_DATA
         if getattr(self.own, "_iterator", None) is None:  # no workers of its own yet
             draw_seed(self.loader)  # as a loader does before it draws an order
         batches = [list(batch) for batch in self.loader.batch_sampler]
+        if not self.compared:
+            compare_order(self.loader, batches)
+            self.compared = True
         parts = [batch[self.own_slice(len(batch))] for batch in batches]
         self.rows[:] = filter(None, parts)  # none may be left for this rank
         with ranks.own_randomness(stream, epoch, -1):
@@ -1731,6 +1754,7 @@ class Checkpoints:
         self.trainer, self.folder, self.position = trainer, Path(folder), 0
         self.stopped = False  # whether a callback has ended the training
         self.pending: Any = None  # waits for the checkpoint that is being written
+        check_folder(self.folder, trainer)
         self.loader: Any = trainer.train_dataloader
         trainer.train_dataloader = ResumableLoader(self)
         trainer.model.board.clear()  # no curves of an earlier run
@@ -1830,7 +1854,9 @@ class Checkpoints:
             draft_checkpoint(self.folder, trainer.train_batch_idx)
             write_progress(packed, draft)
         ranks.wait()  # until rank 0 has made the draft
-        group = saving_group(dist.group.WORLD) if ranks.size > 1 else None
+        group = None
+        if ranks.size > 1:
+            group = saving_group(dist.group.WORLD, trainer.timeout)
         self.pending = write_tensors(tensors | arrays, draft, trainer.keep, group)
 
     def load(self, path: Path) -> None:
@@ -1898,11 +1924,14 @@ class Checkpoints:
         if at_end or not trainer.save_every:
             self.save(trainer.epoch + 1, 0)
 
-    def wait(self) -> None:
-        """Wait until the last checkpoint is complete; raise the error of its save."""
+    def wait(self, limit: float | None = None) -> None:
+        """Wait until the last checkpoint is complete; raise the error of its save.
+
+        Raises an error, too, if the save is not over after `limit` seconds.
+        """
         pending, self.pending = self.pending, None
         if pending:
-            pending()
+            pending(limit)
 
 
 Trainer.checkpoint_class = Checkpoints
@@ -1939,6 +1968,7 @@ def publish_checkpoint(draft: Path, keep: int = 2) -> Path:
 
     Only the newest `keep` checkpoints stay in the folder.
     """
+    check_shards(draft)
     write_digests(draft)
     for path in [*draft.rglob("*"), draft]:
         wait_for_disk(path)
@@ -3149,6 +3179,15 @@ def share_object(value: Any) -> Any:
     return values[0]
 
 
+def gather_objects(value: Any) -> list:
+    """Return the values of all ranks, by rank."""
+    values = [value]
+    if dist.is_initialized():
+        values *= dist.get_world_size()
+        dist.all_gather_object(values, value)
+    return values
+
+
 def share_random_states() -> int:
     """Give all ranks the random states of rank 0, and return the seed of rank 0."""
     seed, states = share_object((torch.initial_seed(), random_states()))
@@ -3179,6 +3218,15 @@ def with_batches(loader: Any, rows: list) -> DataLoader | None:
     )
     options = {name: getattr(loader, name) for name in names}
     return DataLoader(loader.dataset, batch_sampler=rows, **options)
+
+
+def compare_order(loader: DataLoader, batches: list) -> None:
+    """Compare the order of the examples, and the first two of them, in all ranks."""
+    states = random_states()
+    two: Any = with_batches(loader, [batches[0][:2]])
+    first = next(iter(two))
+    set_random_states(states)
+    compare_examples(first, batches)
 
 
 def draw_seed(loader: DataLoader) -> None:
@@ -3356,12 +3404,75 @@ def restore_board(trainer: Trainer, data: dict, waiting: dict) -> None:
                 trainer.model.board.draw(x, y, label, every_n)
 
 
+def check_ranks(trainer: Trainer) -> None:
+    """Raise ValueError unless the loaders of all ranks have the same lengths."""
+    for name in "train", "val":
+        lengths = gather_objects(getattr(trainer, f"num_{name}_batches"))
+        other = launcher.first_other(lengths)
+        if other:
+            raise ValueError(
+                f"{name}_dataloader() has {lengths[0]} minibatches on rank 0 and "
+                f"{lengths[other]} on rank {other}, so some ranks would wait for "
+                "minibatches that others do not have; give all ranks the same data"
+            )
+
+
+def compare_examples(examples: Any, numbers: Any = None) -> None:
+    """Find out whether all ranks have the same examples, given a tree of arrays.
+
+    Raises ValueError if they were drawn by other `numbers`, and warns if the arrays
+    differ.
+    """
+    arrays = [
+        t.detach().cpu().flatten().contiguous().view(torch.uint8).numpy()
+        for t in tree_leaves(examples)
+        if isinstance(t, torch.Tensor)
+    ]
+    found = gather_objects(
+        [launcher.fingerprint(numbers), launcher.fingerprint(arrays)]
+    )
+    if other := launcher.first_other([digests[0] for digests in found]):
+        raise ValueError(
+            f"rank {other} draws other examples than rank 0, but each takes a share of "
+            "the same minibatches; use no sampler that divides the examples, and give "
+            "a generator of your own the same seed in all ranks"
+        )
+    if other := launcher.first_other(found):
+        warnings.warn(
+            f"rank {other} has other examples than rank 0 in the first minibatch, so "
+            "some may be used twice and others never; sort what the data set lists, "
+            "such as the names of files, unless it draws random numbers of its own",
+            stacklevel=2,
+        )
+
+
+def check_folder(folder: Path, trainer: Trainer) -> None:
+    """Raise ValueError unless all ranks see the folder in which rank 0 saves."""
+    if trainer.ranks.size == 1:
+        return
+    # A new name, because a network's file system may remember that a file is missing.
+    file = folder / f"rank-0-{uuid.uuid4().hex}"
+    if trainer.ranks.rank == 0:
+        file.touch()
+    file = folder / share_object(file.name)
+    seen = gather_objects(file.exists())
+    if trainer.ranks.rank == 0:
+        file.unlink()
+    if other := launcher.first_other(seen):
+        raise ValueError(
+            f"rank {other} does not see the files that rank 0 writes into "
+            f"checkpoint_dir={str(folder)!r}; all ranks need one folder "
+            "that their machines share"
+        )
+
+
 def check_files(path: Path, trainer: Trainer) -> None:
-    """Raise ValueError unless a folder is whole; rank 0 reads it for all ranks."""
+    """Raise ValueError unless a folder is whole; each rank reads a share of it."""
     framework, file = "PyTorch", ".metadata"
-    problem = damage_of(path, framework, file) if trainer.ranks.rank == 0 else ""
-    if problem := share_object(problem):
-        raise ValueError(problem)
+    ranks = trainer.ranks
+    own = damage_of(path, framework, file, ranks.rank, ranks.size)
+    if problems := [*filter(None, gather_objects(own))]:
+        raise ValueError(problems[0])
 
 
 def loader_generators(run: Checkpoints) -> dict[str, torch.Generator]:
@@ -3435,9 +3546,35 @@ def original_errors() -> Iterator[None]:
 
 
 @functools.lru_cache(1)
-def saving_group(world: Any) -> Any:
-    """Return a second group of the ranks of `world`, for the threads that save."""
-    return dist.new_group(backend="gloo")
+def saving_group(world: Any, timeout: float) -> Any:
+    """Return a second group of the ranks of `world`, for the threads that save.
+
+    A rank waits at most `timeout` seconds for another one, as in the first group.
+    """
+    return dist.new_group(backend="gloo", timeout=timedelta(seconds=timeout))
+
+
+def shard_writer(draft: Path, finish: Callable = lambda: None) -> Any:
+    """Return a writer of DCP that computes digests of what it writes into a draft.
+
+    Rank 0 calls `finish` when all ranks have written.
+    """
+    from torch.distributed import checkpoint as dcp  # takes half a second
+
+    class Files(dcp.filesystem.FileSystem):
+        def create_stream(self, path: Any, mode: str) -> Any:
+            if Path(path).suffix == ".distcp":  # of this rank
+                return hashed(Path(path))
+            return super().create_stream(path, mode)
+
+    class Writer(dcp.FileSystemWriter):
+        def finish(self, metadata: Any, results: list) -> None:
+            super().finish(metadata, results)
+            finish()
+
+    writer = Writer(draft)
+    writer.fs = Files()
+    return writer
 
 
 def write_tensors(
@@ -3445,28 +3582,40 @@ def write_tensors(
 ) -> Callable:
     """Copy tensors by name, and start to write them; each rank may have other names.
 
-    Returns a function that waits until rank 0 has published the checkpoint.
+    Returns a function that waits until rank 0 has published the checkpoint, or at
+    most as many seconds as it is told.
     """
-    from torch.distributed import checkpoint as dcp  # takes half a second
+    from torch.distributed import checkpoint as dcp
 
-    class Writer(dcp.FileSystemWriter):
-        def finish(self, metadata: Any, results: list) -> None:
-            super().finish(metadata, results)  # in rank 0, when all have written
-            publish_checkpoint(draft, keep)
-
+    writer = shard_writer(draft, lambda: publish_checkpoint(draft, keep))
     warnings.filterwarnings("ignore", "torch.distributed is disabled")
     saved = dcp.async_save(
         tensors,
-        storage_writer=Writer(draft),
+        storage_writer=writer,
         process_group=group,
         planner=dcp.DefaultSavePlanner(flatten_state_dict=False),
     )
 
-    def wait() -> None:
+    def wait(limit: float | None = None) -> None:
+        wait_for_save(saved, draft, limit)
         with writing(draft), original_errors():
             saved.result()
 
     return wait
+
+
+def check_shards(draft: Path) -> None:
+    """Raise FileNotFoundError unless all files exist that a checkpoint of DCP names."""
+    if (draft / ".metadata").exists():
+        from torch.distributed import checkpoint as dcp
+
+        places = dcp.FileSystemReader(draft).read_metadata().storage_data.values()
+        for name in sorted({place.relative_path for place in places}):
+            if not (draft / name).exists():
+                raise FileNotFoundError(
+                    f"the file {name} of another rank is missing; "
+                    "all ranks need one folder"
+                )
 
 
 def read_tensors(path: Path) -> dict[str, torch.Tensor]:
@@ -3749,4 +3898,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from f846d8d378adac68.
+# Generated from 6db2dc4f0b809600.

@@ -10,15 +10,18 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 import warnings
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from frameworks import ROOT
 from training import STEPS, assert_equal, at_step, noisy, run
 
 from d2l import storage
@@ -207,9 +210,10 @@ def test_a_process_is_killed_at_a_random_step(d2l, fw, tmp_path, undisturbed, sa
 
 
 def train_until_killed(fw, folder):
-    """Say when the training has begun, and wait in its second step."""
+    """Copy the folder, say that the training has begun, and wait in its second step."""
 
     def wait():
+        shutil.copytree(folder, f"{folder} (copy)")
         print("training", flush=True)
         signal.pause()
 
@@ -236,6 +240,34 @@ def test_a_second_job_in_the_folder_is_one_clear_error(d2l, fw, tmp_path):
     assert three_steps(d2l, fw, tmp_path).train_batch_idx == 3
 
 
+@pytest.mark.shared
+def test_a_child_process_does_not_keep_the_lock_of_a_job_that_died(tmp_path):
+    """Such as a worker of a loader, which notices the end of its parent late."""
+    code = (
+        "import os, sys, time; from d2l import storage\n"
+        "with storage.locked(sys.argv[1]):\n"
+        "    child = os.fork()\n"
+        "    if child: print(child, flush=True)\n"
+        "    time.sleep(600)\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as job:
+        assert job.stdout
+        child = int(job.stdout.readline())
+        try:
+            with (
+                pytest.raises(ValueError, match="another job"),
+                storage.locked(tmp_path),
+            ):
+                pass
+            job.kill()
+            job.wait()
+            with storage.locked(tmp_path):
+                os.kill(child, 0)  # the child is still there
+        finally:
+            os.kill(child, signal.SIGKILL)
+
+
 def fail_to_write(fw, folder):
     """Print the error of a training that cannot write its second checkpoint."""
 
@@ -258,7 +290,8 @@ def test_a_full_disk_is_one_line_and_harms_nothing(d2l, fw, tmp_path):
         lines = child.stdout.read().splitlines()
     assert re.search(r"step-0000000.* cannot be written \(.* MiB of its", lines.pop())
     assert not [line for line in lines if "cannot be written" in line]
-    assert d2l.latest_checkpoint(tmp_path).name == "step-00000003"
+    # A draft that stays would keep the disk full.
+    assert {path.name for path in tmp_path.iterdir()} == {"lock", "step-00000003"}
     model, data = partial(d2l.MLP, 10, 600, 0.1), partial(d2l.Digits, 500)
     assert run(fw, model, data, tmp_path).train_batch_idx == 6
 
@@ -608,6 +641,44 @@ def test_an_error_of_the_disk_is_told_once(d2l, tmp_path):
 
 
 @pytest.mark.shared
+def test_a_folder_that_is_removed_while_a_thread_saves_is_named(d2l, tmp_path):
+    draft = tmp_path / "job" / "step-00000003.draft"
+    with pytest.raises(OSError, match=r"job has been removed") as told:
+        with storage.writing(draft):
+            (draft / "file").write_text("")
+    assert f"{told.value}".endswith(f"the folder {tmp_path / 'job'} has been removed")
+
+
+@pytest.mark.shared
+def test_a_full_disk_is_named_although_another_error_follows(tmp_path):
+    with pytest.raises(OSError, match="No space left on device"):
+        with storage.hashed(tmp_path / "file"):
+            try:
+                raise OSError(28, "No space left on device")
+            finally:
+                raise RuntimeError("unexpected pos 704 vs 598")
+
+
+@pytest.mark.shared
+def test_digests_are_those_of_what_a_rank_has_written(d2l, tmp_path):
+    with storage.hashed(tmp_path / "a") as file:
+        file.write(b"right")
+    (tmp_path / "b").write_text("b")
+    (tmp_path / "a").write_bytes(b"wrong")  # on the way to the disk
+    d2l.write_digests(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"a", "b", DIGESTS}
+    assert d2l.damage_of(tmp_path, "none", "a") == "the file a is not as it was saved"
+    (tmp_path / "a").write_bytes(b"right")
+    assert d2l.damage_of(tmp_path, "none", "a") == ""
+
+
+@pytest.mark.shared
+def test_a_save_that_is_not_over_in_time_keeps_its_draft(tmp_path):
+    with pytest.raises(TimeoutError, match="draft is not complete after 0.1 seconds"):
+        storage.wait_for_save(Future(), tmp_path / "draft", 0.1)
+
+
+@pytest.mark.shared
 def test_a_file_that_the_disk_cannot_read_is_damage(d2l, tmp_path, monkeypatch):
     """An error of rank 0 would leave the other ranks waiting for its answer."""
     (tmp_path / "a").write_text("a")
@@ -627,7 +698,7 @@ def test_the_error_of_a_training_counts_before_that_of_a_save(d2l, tmp_path):
         def __init__(self, trainer, folder):
             self.waited = 0
 
-        def wait(self):
+        def wait(self, limit=None):
             self.waited += 1
             raise OSError("the disk is full")
 

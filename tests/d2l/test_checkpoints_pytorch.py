@@ -5,7 +5,9 @@
 
 import contextlib
 import gc
+import os
 import random
+import signal
 import time
 import warnings
 from functools import partial
@@ -20,6 +22,7 @@ from torch import distributed as dist
 from torch import nn
 from training import STEPS, assert_equal, noisy, run
 
+from d2l import storage
 from d2l import torch as d2l
 
 
@@ -244,3 +247,47 @@ def test_all_runs_of_a_process_save_in_one_group(fw, tmp_path):
         return len(dist.distributed_c10d._world.pg_map)
 
     assert d2l.launch(groups, 2, tmp_path) == [2, 2]  # that of the gradients, and this
+
+
+def test_a_checkpoint_without_the_file_of_a_rank_is_not_published(fw, tmp_path):
+    fit(fw, tmp_path, Net, epochs=1)
+    newest, draft = d2l.latest_checkpoint(tmp_path), tmp_path / "step-00000099.draft"
+    assert newest
+    newest.rename(draft)
+    (draft / "__0_0.distcp").unlink()
+    with pytest.raises(FileNotFoundError, match="__0_0.distcp of another rank is miss"):
+        d2l.publish_checkpoint(draft)
+    assert d2l.latest_checkpoint(tmp_path) is None
+
+
+@pytest.mark.slow
+def test_a_rank_that_stops_while_it_saves_is_late(fw, tmp_path, monkeypatch):
+    """The other ranks wait neither in their step nor for the save longer than told."""
+    write = torch.distributed.checkpoint.FileSystemWriter.write_data
+
+    def stop(*args: Any) -> Any:
+        if dist.get_rank() == 1:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        return write(*args)
+
+    writer = torch.distributed.checkpoint.FileSystemWriter
+    monkeypatch.setattr(writer, "write_data", stop)  # in the forked ranks, too
+    begin = time.monotonic()
+    with pytest.raises(TimeoutError, match="rank 1 of 2 did not take part"):
+        fit(fw, tmp_path, devices=[d2l.cpu()] * 2, epochs=3, timeout=4, save_every=4)
+    assert time.monotonic() - begin < 40
+
+
+def test_no_rank_reads_what_it_has_written(fw, tmp_path, monkeypatch):
+    """Its digest is computed while it writes."""
+    digest = storage.digest
+
+    def small(file: Path) -> str:
+        assert file.suffix != ".distcp"
+        return digest(file)
+
+    monkeypatch.setattr(storage, "digest", small)
+    fit(fw, tmp_path, devices=[d2l.cpu()] * 2, epochs=1)
+    monkeypatch.undo()
+    newest = d2l.latest_checkpoint(tmp_path)
+    assert newest and d2l.damage_of(newest, "PyTorch", ".metadata") == ""

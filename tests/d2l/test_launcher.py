@@ -92,7 +92,7 @@ def test_the_first_cause_is_reported_when_the_others_follow(kind):
         if rank() == 2:
             time.sleep(0.1)
             fail(2, kind)
-        raise OSError("Connection closed by the remote process")
+        raise OSError("gloo: Connection closed by the remote process")
 
     with pytest.raises(RuntimeError, match=f"rank 2 of 4 {ENDS[kind]}"):
         launch(follow, 4)
@@ -102,16 +102,45 @@ def test_a_rank_for_which_others_wait_too_long_is_named():
     def wait():
         if rank() == 1:
             time.sleep(600)
-        raise OSError("Timed out after 30 s")
+        raise OSError("gloo: Timed out after 30 s")
 
     with pytest.raises(TimeoutError) as caught:
         launch(wait, 3)
     text = "rank 1 of 3 did not take part in a collective operation; rank "
     assert str(caught.value).startswith(text)
-    assert str(caught.value).endswith(" raised OSError: Timed out after 30 s")
+    assert str(caught.value).endswith(" raised OSError: gloo: Timed out after 30 s")
     silent, *others = caught.value.__notes__
     assert silent.startswith("Rank 1:") and len(others) == 2
     assert all("in wait\n" in note for note in others)
+
+
+def test_a_rank_whose_own_storage_is_slow_is_named_and_not_the_others():
+    def read():
+        if rank() == 1:
+            raise TimeoutError("reading s3://bucket/shard-17 timed out")
+        time.sleep(600)
+
+    words = "rank 1 of 3 raised TimeoutError: reading s3://bucket/shard-17 timed out"
+    with pytest.raises(RuntimeError, match=words):
+        launch(read, 3)
+
+
+def stop(stopped: int) -> None:
+    """Stop in a rank; the other ones return."""
+    if rank() == stopped:
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def test_a_rank_that_is_stopped_is_told_as_such():
+    with pytest.raises(
+        TimeoutError, match="no result from rank 1 of 2 within 1 s"
+    ) as e:
+        launch(stop, 2, 1, timeout=1)
+    (note,) = e.value.__notes__
+    assert note.splitlines() == [
+        "Rank 1:",
+        "stopped by a signal, such as SIGSTOP, and not continued",
+    ]
 
 
 def test_ranks_that_run_have_not_failed(tmp_path, monkeypatch):
@@ -122,12 +151,14 @@ def test_ranks_that_run_have_not_failed(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "text, follows",
     [
-        ("Connection reset by peer", True),
-        ("the remote process has ended", True),
-        ("Timed out after 1800 s", True),
-        ("the operation timed out", True),
-        ("Timeout of a barrier", True),
-        ("no such file", False),
+        ("[../gloo/transport/tcp/pair.cc:1] Connection reset by peer", True),
+        ("ncclRemoteError: the remote process has ended", True),
+        ("Gloo all-reduce failed: Timed out after 1800 s", True),
+        ("NCCL: the operation timed out", True),
+        ("[c10d] Timeout of a barrier", True),
+        ("gloo: no such file", False),
+        ("reading s3://bucket/shard-17 timed out", False),
+        ("Connection reset by peer", False),
     ],
 )
 def test_an_error_that_names_another_rank_follows(tmp_path, text, follows):

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
+import warnings
 from functools import partial
 from pathlib import Path
 
@@ -212,6 +213,10 @@ def raise_error():
     raise LookupError("this rank fails")
 
 
+def read_slowly():
+    raise TimeoutError("reading s3://bucket/shard-17 timed out")
+
+
 def kill():
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -220,6 +225,7 @@ def kill():
     "how, message",
     [
         (raise_error, "raised LookupError: this rank fails"),
+        (read_slowly, "raised TimeoutError: reading s3://bucket/shard-17 timed out"),
         (kill, "was killed by SIGKILL"),
     ],
 )
@@ -228,7 +234,7 @@ def test_a_rank_that_fails_is_reported_at_once(d2l, fw, how, message):
     with pytest.raises(RuntimeError) as caught:
         d2l.launch(fail, 2, fw, how)
     assert str(caught.value) == f"rank 1 of 2 {message}"
-    assert how is kill or "in raise_error\n" in caught.value.__notes__[0]
+    assert how is kill or f"in {how.__name__}\n" in caught.value.__notes__[0]
     assert time.monotonic() - start < 50
 
 
@@ -309,30 +315,73 @@ def test_several_processes_equal_one(d2l, fw):
 
 
 def resume_counting(fw, rank, folder):
-    """Return how many files this rank has read for digests, and its error."""
+    """Return the files that this rank has read for digests, and its error."""
     digest, read = storage.digest, []
 
     def counted(file):
-        read.append(file)
+        read.append(str(file))
         return digest(file)
 
     storage.digest = counted
     try:
         train_in_group(fw, rank, folder)
     except ValueError as error:
-        return len(read), f"{error}"
+        return read, f"{error}"
     finally:
         storage.digest = digest
-    return len(read), ""
+    return read, ""
 
 
-def test_only_rank_0_checks_the_digests_and_tells_the_others(d2l, fw, tmp_path):
+def test_each_rank_checks_its_share_of_the_digests_and_tells_the_others(
+    d2l, fw, tmp_path
+):
     train_in_group(fw, None, tmp_path)
     d2l.latest_checkpoint(tmp_path).joinpath("progress.json").write_text("{}")
     results = d2l.launch(resume_counting, 2, fw, fw.rank, tmp_path, timeout=300)
     (read, error), (read_by_other, other_error) = results
-    assert read > 0 and read_by_other == 0
+    assert read and read_by_other and not {*read} & {*read_by_other}
     assert "progress.json is not as it was saved" in error and error == other_error
+
+
+def train_apart(fw, rank, folder):
+    train_in_group(fw, rank, folder / f"{rank()}")
+
+
+def test_ranks_with_a_folder_each_are_refused_before_the_first_step(d2l, fw, tmp_path):
+    """As on machines that do not share the folder."""
+    words = (
+        "rank 1 does not see the files that rank 0 writes into checkpoint_dir=.*[01]'"
+    )
+    with pytest.raises(RuntimeError, match=words):
+        d2l.launch(train_apart, 2, fw, fw.rank, tmp_path, timeout=300)
+    names = {path.name for path in tmp_path.rglob("*") if path.is_file()}
+    assert names <= {"lock"}
+
+
+def train_unevenly(fw, rank):
+    sizes = [6, 6, 6][: 3 - rank()]
+    run(fw, net(fw), lambda: parts(fw, *sizes))
+
+
+def test_loaders_of_different_lengths_are_refused_before_the_first_step(d2l, fw):
+    words = "has 3 minibatches on rank 0 and 2 on rank 1, so some ranks would wait"
+    with pytest.raises(RuntimeError, match=words):
+        d2l.launch(train_unevenly, 2, fw, fw.rank, timeout=300)
+
+
+def train_in_another_order(fw, rank):
+    warnings.filterwarnings("error", message="rank 1")
+    data = parts(fw, 6, 6, 6)
+    whole = data.get_dataloader(True)
+    order = [0, 1, 2] if rank() == 0 else [2, 1, 0]
+    data.get_dataloader = lambda train: [whole[i] for i in order]
+    run(fw, net(fw), lambda: data)
+
+
+def test_ranks_whose_data_has_another_order_are_named(d2l, fw):
+    words = "rank 1 has other examples than rank 0 in the first minibatch.*; sort what"
+    with pytest.raises(RuntimeError, match=words):
+        d2l.launch(train_in_another_order, 2, fw, fw.rank, timeout=300)
 
 
 def test_a_rank_dies_and_fewer_ranks_continue(d2l, fw, tmp_path):

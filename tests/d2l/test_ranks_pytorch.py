@@ -213,12 +213,64 @@ def test_each_rank_reads_only_its_share():
 
     alone, _, _ = reads()
     (first, noise, state), (second, other, same) = d2l.launch(reads, 2)
+    compared, first, second = (first[:2], second[:2]), first[2:], second[2:]
+    assert compared == (alone[:2], alone[:2])  # before the first step, in all ranks
     assert len(first) == len(second) == 90
     assert not {*noise} & {*other} and len({*noise}) == 90  # ranks draw other numbers
     assert torch.equal(state, same)
     for i in range(0, 80, 20):  # the same examples in each minibatch as on one device
         share = slice(i // 2, i // 2 + 10)  # later, the noise changes the order
         assert {*first[share]} | {*second[share]} == {*alone[i : i + 20]}
+
+
+class Divided(d2l.DataModule):
+    """Digits in an order of each rank's own, or a sampler that divides them."""
+
+    def __init__(self, kind: str):
+        self.kind = kind
+
+    def get_dataloader(self, train: bool) -> Any:
+        digits, rank = d2l.Digits(), dist.get_rank()
+        order = torch.arange(40).roll(rank if self.kind == "order" else 0)
+        pairs = torch.utils.data.TensorDataset(digits.X[order], digits.y[order])
+        sampler = None
+        if self.kind == "sampler":
+            sampler = torch.utils.data.DistributedSampler(pairs, 2, rank)
+        return torch.utils.data.DataLoader(pairs, 10, sampler=sampler)
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("order", "rank 1 has other examples than rank 0 in the first minibatch"),
+        ("sampler", "rank 1 draws other examples than rank 0, .*; use no sampler that"),
+    ],
+)
+def test_ranks_that_do_not_share_the_same_minibatches(kind, message):
+    def train_divided():
+        warnings.filterwarnings("error", message="rank 1")
+        d2l.Trainer(1).fit(mlp(), Divided(kind))
+
+    with pytest.raises(RuntimeError, match=message):
+        d2l.launch(train_divided, 2)
+
+
+class Short(list):
+    """Minibatches of which rank 1 has one less than it says."""
+
+    def __iter__(self) -> Any:
+        return iter(self[: 3 - dist.get_rank()])
+
+
+def test_a_loader_with_a_wrong_length_is_named():
+    class Wrong(d2l.DataModule):
+        def get_dataloader(self, train: bool) -> Any:
+            digits = d2l.Digits()
+            return Short([(digits.X[:4], digits.y[:4])] * 3)
+
+    words = "rank 1 of 2 raised ValueError: a loader has 2 minibatches, .* length is 3"
+    with pytest.raises(RuntimeError, match=words):
+        d2l.launch(lambda: d2l.Trainer(1).fit(mlp(), Wrong()), 2)
 
 
 @pytest.mark.parametrize(("workers", "stay"), [(0, False), (2, False), (2, True)])

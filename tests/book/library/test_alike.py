@@ -92,6 +92,7 @@ DIFFERENCES = {
     },
     "a checkpoint is saved by the tools of the framework": {
         "mxnet": "wait_for_checkpoints",
+        "pytorch": "shard_writer",
         "jax": "read_arrays write_arrays",
     },
     "the framework has no activation checkpointing or 16 bits that would do": {
