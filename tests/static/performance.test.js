@@ -453,6 +453,15 @@ test("copies ahead take the place of warps", () => {
   }
 });
 
+test("places count in waves, and SMs by the most blocks of one", () => {
+  // Of 1024 blocks, the busiest of 108 SMs gets 10, however many fit on it.
+  for (const [registers, places] of [[94, "94.8 %"], [80, "79 %"]]) {
+    const busy = `2 waves that keep ${places} of the places busy, and 94.8 % of the SMs.`;
+    includes(result(warps, { registers, n: 2048 }), busy);
+  }
+  includes(formula(warps, { registers: 80, n: 2048 }), "1024 / 108, rounded up: 10");
+});
+
 // The turns of a product
 
 test("turns are the stored ones, with the clocks of the library", () => {
