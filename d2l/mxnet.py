@@ -3343,4 +3343,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 0c8fe9dfc4198275.
+# Generated from ce7761b67a324351.

@@ -1230,7 +1230,8 @@ def interpret_kernel(kernel: Any, grid: tuple, *args: Any, **constants: Any) -> 
     """Run a Triton kernel in Triton's interpreter, on the CPU.
 
     Raises TypeError for bfloat16: the interpreter stores its bits as integers,
-    and would multiply these integers.
+    and would multiply and add these integers. A kernel that converts what it
+    loads to float32 first would be right, but is refused, too.
     """
     from triton.runtime import interpreter
     from triton.runtime.jit import JITFunction
@@ -3726,4 +3727,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from b566da7d9532d879.
+# Generated from 9bd7526c2930d0f2.
