@@ -3816,4 +3816,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 46776b46fd5cab8c.
+# Generated from acf3fc9054e7c36c.

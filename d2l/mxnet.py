@@ -3343,4 +3343,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from ce7761b67a324351.
+# Generated from 34ba1165dc78772e.

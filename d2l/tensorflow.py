@@ -3657,4 +3657,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 1bce0888631e3eb7.
+# Generated from 195425fd2a793ca9.
