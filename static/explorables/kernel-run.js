@@ -1,4 +1,5 @@
-/* Runs a reader's kernel: on small problems with records, and on large ones for its time.
+/* Runs a reader's kernel: on small problems with records, on one whose size is drawn, and on
+ * large ones for its time.
  *
  * The input is new each time, so a kernel has to read it.
  */
@@ -114,7 +115,22 @@ const recorded = async (lab, task, code, size) => {
   return { ...verdict, size, launched, records: all, problems: problemsOf(verdict) };
 };
 
-/** Return the verdict on a kernel: of the first size, or of the one with problems.
+/** Run a kernel once on a larger problem; return what is needed to time it. */
+const tried = async (lab, task, code, size) => {
+  const problem = await arraysOf(lab, task, size);
+  const flags = await lab.array(32);
+  const kernel = await compile(lab, task, code, size, false, [...problem.arrays, flags]);
+  const jobs = [{ kernel, x: groups(task, size) }];
+  const { page } = await lab.run(jobs, 1);
+  const [, cut] = await lab.read(flags, 8, Uint32Array);
+  return { size, jobs, ms: page, isCut: cut > 0, wrong: await compare(lab, task, problem) };
+};
+
+/** Return a size that a kernel cannot know: from two to four times the largest recorded. */
+const unknownSize = ({ sizes }) => Math.floor((2 + 2 * Math.random()) * Math.max(...sizes));
+
+/** Return the verdict on a kernel: of the first size, or of the one with problems. What is
+ * right for the recorded sizes also has to be right for one that is drawn, without records.
  * @returns {Promise<any>} */
 export const check = async (lab, task, code) => {
   const reasons = refusals(task, code);
@@ -126,18 +142,12 @@ export const check = async (lab, task, code) => {
     const { problems } = await recorded(lab, task, code, size);
     verdict.problems = problems.map((text) => `With N = ${size}: ${text}`);
   }
+  if (!verdict.problems.length) {
+    const { size, isCut, wrong } = await tried(lab, task, code, unknownSize(task));
+    if (isCut) verdict.problems = [`With N = ${size}: A loop was stopped.`];
+    else if (wrong) verdict.problems = [`With N = ${size}: The result is wrong: ${wrong}.`];
+  }
   return verdict;
-};
-
-/** Run a kernel once on a larger problem; return what is needed to time it. */
-const tried = async (lab, task, code, size) => {
-  const problem = await arraysOf(lab, task, size);
-  const flags = await lab.array(32);
-  const kernel = await compile(lab, task, code, size, false, [...problem.arrays, flags]);
-  const jobs = [{ kernel, x: groups(task, size) }];
-  const { page } = await lab.run(jobs, 1);
-  const [, cut] = await lab.read(flags, 8, Uint32Array);
-  return { size, jobs, ms: page, isCut: cut > 0, wrong: await compare(lab, task, problem) };
 };
 
 /**

@@ -112,6 +112,37 @@ def test_a_few_sectors_more_are_counted(page: Page):
     assert "252 sectors: 2 more than the 250 of our solution" in verdict
 
 
+# Right for the two sizes with records, and only for those.
+FITTED = {
+    "copy": f"""{HEAD} if (N == 1000u || N == 512u) {{
+      if (i < N) {{ store_out(i, load_a(i)); }} }} }}""",
+    "product": f"""{HEAD} if (i >= N * N) {{ return; }} var s = 0.0;
+      for (var k = 0u; k < min(N, 32u); k++) {{
+        s += load_a(i / N * N + k) * load_b(k * N + i % N); }}
+      store_out(i, s); }}""",
+    "softmax": f"""{HEAD} var x: array<f32, 2>; var s = 0.0;
+      for (var p = 0u; p < 2u; p++) {{ let k = l + 256u * p;
+        if (k < N) {{ x[p] = exp(load_a(N * w + k)); s += x[p]; }} }}
+      store_tile(l, s);
+      for (var half = 128u; half > 0u; half /= 2u) {{ workgroupBarrier();
+        if (l < half) {{ store_tile(l, load_tile(l) + load_tile(l + half)); }} }}
+      workgroupBarrier();
+      for (var p = 0u; p < 2u; p++) {{ let k = l + 256u * p;
+        if (k < N) {{ store_out(N * w + k, x[p] / load_tile(0u)); }} }} }}""",
+}
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_a_kernel_that_is_right_for_two_sizes_has_to_be_for_a_third(
+    page: Page, name: str
+):
+    verdict = check(task(page, name), FITTED[name])
+    found = re.search(r"With N = (\d+): The result is wrong: out\[", verdict)
+    largest = {"copy": 1000, "product": 32, "softmax": 512}[name]
+    assert found and 2 * largest <= int(found[1]) < 4 * largest
+    assert "as few as" not in verdict
+
+
 TREE = f"""{HEAD} if (i < N) {{ store_tile(l, load_a(i)); }}
   else {{ store_tile(l, 0.0); }}
   for (var half = 128u; half > 0u; half /= 2u) {{ BARRIER
