@@ -3,7 +3,7 @@
  *
  * The input is new each time, so a kernel has to read it.
  */
-import { GROUP, MOST, FUEL, program, refusals } from "./kernel-code.js";
+import { GROUP, MOST, WORDS, FUEL, program, refusals } from "./kernel-code.js";
 import { round } from "./arithmetic.js";
 import { inSlices, judge, turn } from "./kernel-judge.js";
 
@@ -11,7 +11,7 @@ const LARGEST = 1024; // number of an input
 const PART = 2 ** 16; // numbers that are compared at a time
 const CHUNK = 2 ** 20; // numbers that are copied at a time
 const PATIENCE = 200; // ms of a run, above which no larger problem follows
-const RECORDS = 16 + 16 * MOST;
+const RECORDS = 8 + 4 * WORDS * MOST; // bytes, behind two counts
 
 /** Return what lets the page have its turn, unless the run has been stopped. */
 const resting = (lab) => async () => {
@@ -106,8 +106,8 @@ const recorded = async (lab, task, code, size) => {
   const kernel = await compile(lab, task, code, size, true, [...problem.arrays, records]);
   lab.submit([{ kernel, x: groups(task, size) }]);
   const [count, cut] = await lab.read(records, 8, Uint32Array);
-  const bytes = 16 * Math.min(count, MOST);
-  const all = bytes ? await lab.read(records, bytes, Uint32Array, 16) : new Uint32Array();
+  const bytes = 4 * WORDS * Math.min(count, MOST);
+  const all = bytes ? await lab.read(records, bytes, Uint32Array, 8) : new Uint32Array();
   const wrong = await compare(lab, task, problem);
   const found = await judge(task, size, all, resting(lab));
   const verdict = { ...found, wrong, isCut: cut > 0, dropped: Math.max(0, count - MOST) };

@@ -143,6 +143,47 @@ def test_a_kernel_that_is_right_for_two_sizes_has_to_be_for_a_third(
     assert "as few as" not in verdict
 
 
+COPY = "if (i < N) { store_out(i, load_a(i)); }"
+MOMENTS = {  # a copy, and the sectors that its warps touch
+    "one thread at a time": (
+        f"""{HEAD} for (var t = 0u; t < 32u; t++) {{
+        if (l % 32u == t) {{ {COPY} }} }} }}""",
+        "2000 sectors: 8 times the 250",
+    ),
+    "two halves": (
+        f"""{HEAD} if (l % 2u == 0u) {{ {COPY} }} else {{ {COPY} }} }}""",
+        "500 sectors: 2 times the 250",
+    ),
+    "after loops of different lengths": (
+        f"""{HEAD} var s = 0u;
+        for (var k = 0u; k < l % 3u; k++) {{ s += k; }} {COPY} }}""",
+        "250 sectors: as few as",
+    ),
+    "after a function that returns from a loop": (
+        f"""fn bits(x: u32) -> u32 {{ for (var n = 0u; n < 32u; n++) {{
+        if ((x >> n) == 0u) {{ return n; }} }} return 0u; }}
+        {HEAD} let n = bits(i); {COPY} }}""",
+        "250 sectors: as few as",
+    ),
+    "in two calls of a function": (
+        f"""fn copy(i: u32) {{ if (i < N) {{ store_out(i, load_a(i)); }} }}
+        {HEAD} copy(2u * i); copy(2u * i + 1u); }}""",
+        "500 sectors: 2 times the 250",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MOMENTS)
+def test_threads_of_a_warp_move_sectors_together_in_one_moment(page: Page, name: str):
+    code, counted = MOMENTS[name]
+    assert counted in check(task(page, "copy"), code)
+
+
+def test_messages_have_the_names_of_the_reader(page: Page):
+    verdict = check(task(page, "copy"), f"{HEAD}\n store_out(i, load_a());\n }}")
+    assert "line 2: " in verdict and "load_a" in verdict and "load_a2_" not in verdict
+
+
 TREE = f"""{HEAD} if (i < N) {{ store_tile(l, load_a(i)); }}
   else {{ store_tile(l, 0.0); }}
   for (var half = 128u; half > 0u; half /= 2u) {{ BARRIER
