@@ -602,4 +602,4 @@ def by_card(answer: Callable) -> str:
     return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
 
 
-# Generated from 191ed7cc83965273.
+# Generated from 29145a2b726c9dc3.

@@ -3920,4 +3920,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from b61ee064790bec00.
+# Generated from 01cc62382c8f4e06.

@@ -3736,4 +3736,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 7ba8ed44e155a051.
+# Generated from 724fdd28dce15cb3.

@@ -331,22 +331,41 @@ def count_instructions(loop: list[str]) -> dict[str, int]:
     return counts | {"rest": len(loop) - sum(counts.values())}
 
 
+def shared_bytes(turn: Turn) -> tuple[int, int]:
+    """Return the bytes that a turn reads from shared memory, and that it writes there.
+
+    The values have 16 bits. An instruction of the tensor cores reads once each factor
+    that is in shared memory, and the copies write both tiles once.
+    """
+    rows, columns, terms = turn.tile
+    code = "\n".join(turn.loop)
+    matrices = re.findall(r"LDSM\S*88\.?(\d?)", code)  # 128 bytes each, for a warp
+    read = turn.warps * sum(128 * int(number or 1) for number in matrices)
+    for m, n, k in re.findall(r"HGMMA\.(\d+)x(\d+)x(\d+)", code):  # of four warps
+        read += turn.warps // 4 * 2 * int(k) * (int(m) + int(n))
+    read += code.count("UTCHMMA") * 2 * 16 * (rows + columns)  # of the whole block
+    return read, 2 * terms * (rows + columns)
+
+
 def turn_clocks(turn: Turn) -> dict[str, float]:
     """Return the clocks for which a turn of a product occupies each unit of an SM.
 
     The values have 16 bits. In a clock, each of the SM's four schedulers issues one
-    instruction, and the shared memory delivers 128 bytes. The L2 cache is assumed to
-    deliver 5120 bytes to all SMs together, as that of an A100.
+    instruction, and the shared memory delivers 128 bytes. `shared reads` are its clocks
+    if the writes of copies cost none, and `reads + writes` if they cost as many as
+    reads. The L2 cache is assumed to deliver 5120 bytes to all SMs together, as that
+    of an A100.
     """
     data = card_data(turn.card)
     rows, columns, terms = turn.tile
     # The operations of a clock are a power of two. The rate may be at a lower clock.
     flops = 1e3 * data["tensor16"] / data["cores"] / data["clock"]
     flops = 2 ** round(math.log2(flops))
-    matrices = re.findall(r"LDSM\S*88\.?(\d?)", " ".join(turn.loop))  # 128 bytes each
+    read, written = shared_bytes(turn)
     return {
         "tensor cores": 2 * rows * columns * terms / flops,
         "issue": turn.warps * len(turn.loop) / 4,
-        "shared memory": turn.warps * sum(int(number or 1) for number in matrices),
-        "L2 cache": 2 * terms * (rows + columns) * data["cores"] / 5120,
+        "shared reads": read / 128,
+        "reads + writes": (read + written) / 128,
+        "L2 cache": written * data["cores"] / 5120,
     }

@@ -3796,4 +3796,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 11c300e104e4de30.
+# Generated from 38bcef013ac1008f.

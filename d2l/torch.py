@@ -1246,7 +1246,8 @@ def interpret_kernel(kernel: Any, grid: tuple, *args: Any, **constants: Any) -> 
     """Run a Triton kernel in Triton's interpreter, on the CPU.
 
     Raises TypeError for bfloat16: the interpreter stores its bits as integers,
-    and would multiply these integers.
+    and would multiply and add these integers. A kernel that converts what it
+    loads to float32 first would be right, but is refused, too.
     """
     from triton.runtime import interpreter
     from triton.runtime.jit import JITFunction
@@ -2714,24 +2715,30 @@ def compile_kernel(
     capability: int,
     num_warps: int = 4,
     num_stages: int = 3,
+    aligned: bool = True,
     **constants: Any,
 ) -> KernelPlan:
     """Return what the compiler makes of a Triton kernel, without a GPU.
 
     `types` are those of the arguments, such as '*fp16 i32 fp32', and
-    `capability` is that of the GPU, such as 90. The plan has the registers and
-    the bytes of stack of a thread, the bytes of shared memory of a block, the
-    text of the PTX code, the columns of tensor memory of a block, and the
-    machine code.
+    `capability` is that of the GPU, such as 90. Addresses are multiples of 16,
+    and if `aligned`, integers are, too. The plan has the registers and the
+    bytes of stack of a thread, the bytes of shared memory of a block, the text
+    of the PTX code, the columns of tensor memory of a block, and the machine
+    code.
     """
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource, compile
 
     signature = dict(zip(kernel.arg_names, types.split()))
-    places = [(place,) for place, kind in enumerate(types.split()) if kind[0] in "*i"]
-    aligned = dict.fromkeys(places, [["tt.divisibility", 16]])
+    places = [
+        (place,)
+        for place, kind in enumerate(types.split())
+        if kind[0] == "*" or kind[0] == "i" and aligned
+    ]
+    known = dict.fromkeys(places, [["tt.divisibility", 16]])
     signature |= dict.fromkeys(constants, "constexpr")
-    source = ASTSource(kernel, signature, constants, aligned)
+    source = ASTSource(kernel, signature, constants, known)
     target = GPUTarget("cuda", capability, 32)
     options = {"num_warps": num_warps, "num_stages": num_stages}
     built = compile(source, target, options)
@@ -3898,4 +3905,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 6db2dc4f0b809600.
+# Generated from 935f09810ca5a662.

@@ -6,6 +6,7 @@
 
 export const GROUP = 256; // threads of a workgroup
 export const MOST = 2 ** 18 + 2 ** 14; // recorded accesses: 256 by each of 1024 threads, and some
+export const WORDS = 5; // of a record: thread, number in it, kind and barriers, place, moment
 export const FUEL = 2 ** 14; // rounds of all loops of a thread, in a build with records
 const ROUNDS = 2 ** 30; // of all loops of all threads, in a timed one
 const HELPER = 2 ** 11; // rounds of one loop `apart` outside of `kernel`, see `guarded`
@@ -92,11 +93,11 @@ const bodyOf = (code, at) => {
   return -1;
 };
 
-/** Return the bodies that a keyword opens: {at, end, name}. */
+/** Return the bodies that a keyword opens: {start, at, end, name}. */
 const bodies = (code, keyword) =>
   [...code.matchAll(keyword)].flatMap((match) => {
     const at = bodyOf(code, match.index + match[0].length);
-    return at < 0 ? [] : [{ at, end: endOf(code, at), name: match[1] }];
+    return at < 0 ? [] : [{ start: match.index, at, end: endOf(code, at), name: match[1] }];
   });
 
 /** Return code with texts put in: [place, text]. */
@@ -107,6 +108,40 @@ const withTexts = (code, texts) => {
     from = at;
   }
   return out + code.slice(from);
+};
+
+const LOOP = /\b(?:for|while|loop)\b/g;
+
+/**
+ * Return code that knows its path: the rounds of all loops around it, of the callers, too.
+ * Threads of a warp make an access together if they are at one place with one path. After a
+ * loop or a function, the path is what it was before.
+ */
+const traced = (code) => {
+  const texts = bodies(code, LOOP).flatMap(({ start, at, end }, n) => [
+    [start, ` let p${n}_ = path_; var r${n}_ = 0u; `],
+    [at, ` r${n}_ += 1u; path_ = (31u * p${n}_ + ${n + 1}u) * 2654435761u + r${n}_ * 40503u;`],
+    [end, ` path_ = p${n}_;`],
+  ]);
+  const functions = bodies(code, /\bfn\s+(\w+)/g).map(({ at }) => [at, " let q_ = path_;"]);
+  return withTexts(code, [...functions, ...texts]).replace(/\breturn\b/g, "path_ = q_; return");
+};
+
+/** Return code that calls a function of its own at each access, and these functions, which
+ * keep the number of the place. */
+const numbered = (code, names) => {
+  const functions = [];
+  const calls = new RegExp(`\\b(load|store)_(${names.join("|")})(?=\\s*\\()`, "g");
+  const text = code.replace(calls, (call, verb) => {
+    const site = functions.length + 1;
+    functions.push(
+      verb === "load"
+        ? `fn ${call}${site}_(k_: u32) -> f32 { site_ = ${site}u; return ${call}(k_); }`
+        : `fn ${call}${site}_(k_: u32, x_: f32) { site_ = ${site}u; ${call}(k_, x_); }`,
+    );
+    return `${call}${site}_`;
+  });
+  return { text, functions: functions.join(" ") };
 };
 
 const BARRIER = /\b(?:workgroup|storage)Barrier\b/;
@@ -138,7 +173,7 @@ const waits = (code) => {
  * at the cost of a barrier each round.
  */
 export const guarded = (code, apart = "none", recorded = false) => {
-  const loops = bodies(code, /\b(?:for|while|loop)\b/g);
+  const loops = bodies(code, LOOP);
   const waiting = waits(code);
   const kinds = new Map();
   for (const loop of loops) {
@@ -181,7 +216,7 @@ const head = (task, size, recorded) => {
     "var<workgroup> rounds_: u32; var<private> first_: bool;",
     // The barriers that a thread has passed, of the two kinds.
     "var<private> shared_: u32; var<private> stored_: u32;",
-    "struct Records_ { count_: atomic<u32>, cut_: atomic<u32>, all_: array<vec4u> }",
+    "struct Records_ { count_: atomic<u32>, cut_: atomic<u32>, all_: array<u32> }",
     `@group(0) @binding(${names.length}) var<storage, read_write> records_: Records_;`,
     "fn cut_() { atomicStore(&records_.cut_, 1u); }",
   ];
@@ -206,8 +241,10 @@ const head = (task, size, recorded) => {
     );
   if (recorded)
     parts.push(
+      "var<private> path_: u32; var<private> site_: u32;",
       "fn record_(kind_: u32, k_: u32) { let n_ = atomicAdd(&records_.count_, 1u);",
-      `if (n_ < ${MOST}u) { records_.all_[n_] = vec4u(tid_, at_, kind_, k_); }`,
+      `if (n_ < ${MOST}u) { var w_ = array(tid_, at_, kind_, k_, path_ + site_);`,
+      `for (var j_ = 0u; j_ < ${WORDS}u; j_++) { records_.all_[${WORDS}u * n_ + j_] = w_[j_]; } }`,
       "at_ += 1u; }",
     );
   return parts.join(" ");
@@ -243,7 +280,11 @@ export const program = (task, code, size, { recorded, apart }) => {
       counted("storageBarrier", "stored_"),
     ])
       text = text.replace(pattern, put);
-  return `${head(task, size, recorded)} ${guarded(text, apart, recorded)}${foot(task)}`;
+  let functions = "";
+  if (recorded)
+    ({ text, functions } = numbered(traced(text), [...Object.keys(task.arrays), "tile"]));
+  const before = `${head(task, size, recorded)} ${functions}`;
+  return `${before} ${guarded(text, apart, recorded)}${foot(task)}`;
 };
 
 const SIGNATURE = "fn kernel(i: u32, l: u32, w: u32)";
@@ -251,7 +292,10 @@ const SIGNATURE = "fn kernel(i: u32, l: u32, w: u32)";
 /** Return the messages of a compiler with the reader's lines. */
 export const messagesOf = (errors, code) => {
   const lines = code.split("\n").length;
-  return errors.map(({ lineNum, message }) =>
+  const named = errors.map(({ lineNum, message }) => ({
+    ...{ lineNum, message: message.replace(/\b((?:load|store)_[a-z]+)\d+_/g, "$1") },
+  }));
+  return named.map(({ lineNum, message }) =>
     lineNum > lines
       ? `The page calls ${SIGNATURE}, and cannot: ${message}`
       : `line ${lineNum}: ${message}`,

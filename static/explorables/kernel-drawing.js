@@ -20,7 +20,7 @@ export const stepsOf = (read, numbers) => {
   const countOf = counter();
   for (const n of numbers) {
     const access = read(n);
-    const key = 16 * countOf(access) + access.kind;
+    const key = countOf(access);
     if (!steps.has(key)) steps.set(key, { last: 0, accesses: [] });
     const step = steps.get(key);
     step.accesses.push(access);

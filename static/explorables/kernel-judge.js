@@ -1,13 +1,13 @@
 /* What the records of all accesses of a kernel show.
  *
- * A record is [thread, number of the access in its thread, kind + 16 · barriers, place],
- * where the kind is 2 · array + 1 for a store, and the barriers are those that the thread
- * has passed of the kind that orders the array.
+ * A record is [thread, number of the access in its thread, kind + 16 · barriers, place,
+ * moment], where the kind is 2 · array + 1 for a store, and the barriers are those that the
+ * thread has passed of the kind that orders the array.
  *
- * The threads of a warp run together, so their first loads of an array count as one access
- * of the warp, their second loads as the next, and so on, and stores likewise.
+ * The threads of a warp run together, so what they do in one moment, at one place of the code
+ * in the same rounds of all loops around it, counts as one access of the warp.
  */
-import { GROUP, MOST } from "./kernel-code.js";
+import { GROUP, MOST, WORDS } from "./kernel-code.js";
 
 export const WARP = 32;
 export const SECTOR = 8; // numbers of 4 bytes
@@ -44,27 +44,36 @@ const arraysOf = (task, size) => {
 export const reader = (task, size, records) => {
   const arrays = arraysOf(task, size);
   return (n) => {
-    const thread = records[4 * n];
-    const kind = records[4 * n + 2];
-    const k = records[4 * n + 3];
+    const [thread, at, kind, k, moment] = records.subarray(WORDS * n, WORDS * (n + 1));
     const array = arrays[(kind & 15) >> 1];
     const group = Math.floor(thread / GROUP);
     // Each workgroup has a tile of its own.
     const cell = array.first + (array.isShared ? group * array.length : 0) + k;
     const place = { array, k, cell, isOutside: k >= array.length };
     const epoch = kind >>> 4;
-    return { ...place, thread, group, epoch, kind: kind & 15, at: records[4 * n + 1] };
+    return { ...place, thread, group, epoch, kind: kind & 15, at, moment };
   };
 };
 
-/** Return a function that counts how often the thread of an access has made such before. */
+/** Return a function that numbers keys: 0, 1, 2, ... */
+const numbering = () => {
+  const known = new Map();
+  return (key) => {
+    if (!known.has(key)) known.set(key, known.size);
+    return known.get(key);
+  };
+};
+
+/** Return a function that numbers accesses: those have one number that the threads of a warp
+ * make together. A function that is called twice makes a thread's second one of a moment. */
 export const counter = () => {
-  const seen = new Map();
-  return ({ thread, kind }) => {
-    const key = 16 * thread + kind;
+  const [placeOf, numberOf, seen] = [numbering(), numbering(), new Map()];
+  return ({ thread, kind, moment }) => {
+    const place = placeOf(16 * moment + kind); // below MOST, and that below 2^19
+    const key = 2 ** 19 * thread + place;
     const count = seen.get(key) ?? 0;
     seen.set(key, count + 1);
-    return count;
+    return numberOf(2 ** 19 * count + place);
   };
 };
 
@@ -132,7 +141,7 @@ const writersOf = () => {
  * some of each kind, and the records of each warp. */
 export const judge = async (task, size, records, rest = turn) => {
   const read = reader(task, size, records);
-  const count = records.length / 4;
+  const count = records.length / WORDS;
   const [outside, races] = [new Map(), new Map()]; // by thread, by cell
   const touched = new Set(); // the sectors of each access of a warp
   const moved = [0, 0]; // loads and stores

@@ -1,8 +1,9 @@
-/* Runs a reader's kernel: on small problems with records, and on large ones for its time.
+/* Runs a reader's kernel: on small problems with records, on one whose size is drawn, and on
+ * large ones for its time.
  *
  * The input is new each time, so a kernel has to read it.
  */
-import { GROUP, MOST, FUEL, program, refusals } from "./kernel-code.js";
+import { GROUP, MOST, WORDS, FUEL, program, refusals } from "./kernel-code.js";
 import { round } from "./arithmetic.js";
 import { inSlices, judge, turn } from "./kernel-judge.js";
 
@@ -10,7 +11,7 @@ const LARGEST = 1024; // number of an input
 const PART = 2 ** 16; // numbers that are compared at a time
 const CHUNK = 2 ** 20; // numbers that are copied at a time
 const PATIENCE = 200; // ms of a run, above which no larger problem follows
-const RECORDS = 16 + 16 * MOST;
+const RECORDS = 8 + 4 * WORDS * MOST; // bytes, behind two counts
 
 /** Return what lets the page have its turn, unless the run has been stopped. */
 const resting = (lab) => async () => {
@@ -105,28 +106,13 @@ const recorded = async (lab, task, code, size) => {
   const kernel = await compile(lab, task, code, size, true, [...problem.arrays, records]);
   lab.submit([{ kernel, x: groups(task, size) }]);
   const [count, cut] = await lab.read(records, 8, Uint32Array);
-  const bytes = 16 * Math.min(count, MOST);
-  const all = bytes ? await lab.read(records, bytes, Uint32Array, 16) : new Uint32Array();
+  const bytes = 4 * WORDS * Math.min(count, MOST);
+  const all = bytes ? await lab.read(records, bytes, Uint32Array, 8) : new Uint32Array();
   const wrong = await compare(lab, task, problem);
   const found = await judge(task, size, all, resting(lab));
   const verdict = { ...found, wrong, isCut: cut > 0, dropped: Math.max(0, count - MOST) };
   const launched = GROUP * groups(task, size);
   return { ...verdict, size, launched, records: all, problems: problemsOf(verdict) };
-};
-
-/** Return the verdict on a kernel: of the first size, or of the one with problems.
- * @returns {Promise<any>} */
-export const check = async (lab, task, code) => {
-  const reasons = refusals(task, code);
-  if (reasons.length) return { refused: reasons, problems: reasons };
-  const [first, ...others] = task.sizes;
-  const verdict = await recorded(lab, task, code, first);
-  for (const size of others) {
-    if (verdict.problems.length) break;
-    const { problems } = await recorded(lab, task, code, size);
-    verdict.problems = problems.map((text) => `With N = ${size}: ${text}`);
-  }
-  return verdict;
 };
 
 /** Run a kernel once on a larger problem; return what is needed to time it. */
@@ -138,6 +124,30 @@ const tried = async (lab, task, code, size) => {
   const { page } = await lab.run(jobs, 1);
   const [, cut] = await lab.read(flags, 8, Uint32Array);
   return { size, jobs, ms: page, isCut: cut > 0, wrong: await compare(lab, task, problem) };
+};
+
+/** Return a size that a kernel cannot know: from two to four times the largest recorded. */
+const unknownSize = ({ sizes }) => Math.floor((2 + 2 * Math.random()) * Math.max(...sizes));
+
+/** Return the verdict on a kernel: of the first size, or of the one with problems. What is
+ * right for the recorded sizes also has to be right for one that is drawn, without records.
+ * @returns {Promise<any>} */
+export const check = async (lab, task, code) => {
+  const reasons = refusals(task, code);
+  if (reasons.length) return { refused: reasons, problems: reasons };
+  const [first, ...others] = task.sizes;
+  const verdict = await recorded(lab, task, code, first);
+  for (const size of others) {
+    if (verdict.problems.length) break;
+    const { problems } = await recorded(lab, task, code, size);
+    verdict.problems = problems.map((text) => `With N = ${size}: ${text}`);
+  }
+  if (!verdict.problems.length) {
+    const { size, isCut, wrong } = await tried(lab, task, code, unknownSize(task));
+    if (isCut) verdict.problems = [`With N = ${size}: A loop was stopped.`];
+    else if (wrong) verdict.problems = [`With N = ${size}: The result is wrong: ${wrong}.`];
+  }
+  return verdict;
 };
 
 /**

@@ -186,6 +186,7 @@ export const waves = (count, places) => {
 
 const REGISTER_UNIT = 256; // registers are given to a warp in units of this size
 const PARTS = 4; // of an SM, each with its own registers
+const SHARED = 128; // bytes that its shared memory delivers in a clock
 
 /** Return the bytes of shared memory that the system reserves for each block. */
 export const reserved = (capability) => (capability >= 8 ? 1024 : 0);
@@ -227,17 +228,19 @@ export const inFlight = ({ bandwidth, processors }, latency) =>
  * `turn_clocks` of the library.
  * @param {object} card tensor16 in TFLOP/s, clock in GHz, and cores: the number of SMs
  * @param {object} plan rows, columns and terms of a tile; warps of a block, instructions
- * of a warp, and matrices: how many of 8 x 8 values a warp loads from shared memory
+ * of a warp, and read: the bytes that the block reads from shared memory
  * @param {number} l2 bytes that the L2 cache delivers to all SMs in a clock
  */
 export const turnClocks = (card, plan, l2) => {
-  const { rows, columns, terms, warps, instructions, matrices } = plan;
+  const { rows, columns, terms, warps, instructions, read } = plan;
   const flops = 2 ** Math.round(Math.log2((1e3 * card.tensor16) / card.cores / card.clock));
+  const written = 2 * terms * (rows + columns); // by the copies of both tiles
   return {
     "tensor cores": (2 * rows * columns * terms) / flops,
     issue: (warps * instructions) / PARTS,
-    "shared memory": warps * matrices, // of 128 bytes, which take a clock
-    "L2 cache": (2 * terms * (rows + columns) * card.cores) / l2,
+    "shared reads": read / SHARED,
+    "reads + writes": (read + written) / SHARED,
+    "L2 cache": (written * card.cores) / l2,
   };
 };
 

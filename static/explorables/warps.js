@@ -79,6 +79,10 @@ const gridOf = (state, n = state.n) =>
 
 const wavesOf = (state, n) => performance.waves(gridOf(state, n), places(state));
 
+/** Return how many blocks the busiest SM computes, and the share of its time for which an
+ * SM is busy on average if the blocks of an SM share a unit that limits them. */
+const balance = (state) => performance.waves(gridOf(state), cardOf(state).processors);
+
 // Products that others measured on an RTX 4090, in TFLOP/s, by size
 const RATES = { 256: 2.3, 512: 18.6, 1024: 119.6, 2048: 157.5, 4096: 152.8, 8192: 165.8 };
 const BEST = 165.8;
@@ -242,7 +246,8 @@ const waveText = (state) => {
   const { number, efficiency } = wavesOf(state, state.n);
   return (
     `a product with n\u00a0=\u00a0${state.n} takes ${plural(number, "wave")} that ` +
-    `${number === 1 ? "keeps" : "keep"} ${percent(efficiency, 3)} of the places busy`
+    `${number === 1 ? "keeps" : "keep"} ${percent(efficiency, 3)} of the places busy, ` +
+    `and ${percent(balance(state).efficiency, 3)} of the SMs`
   );
 };
 
@@ -311,6 +316,9 @@ const formula = (state) => {
       `tiles: ${tiles(state.rows)} down (${state.n} / ${state.rows}, rounded up) by ` +
         `${tiles(state.columns)} across; waves: ${tiles(state.rows)} · ` +
         `${tiles(state.columns)} / ${places(state)}, rounded up: ${n}`,
+    `blocks of the busiest SM: ${gridOf(state)} / ${card.processors}, rounded up: ` +
+      `${balance(state).number}; busy SMs: ${gridOf(state)} / (${card.processors} · ` +
+      `${balance(state).number}) = ${percent(balance(state).efficiency, 3)}`,
   ];
 };
 
@@ -318,20 +326,22 @@ const table = (state) => {
   const row = ([id, card]) => {
     const other = { ...state, card: id };
     const { blocks, decides, share } = occupancy(other);
-    const busy = places(other) ? percent(wavesOf(other, state.n).efficiency, 3) : "–";
+    const busy = [wavesOf(other, state.n), balance(other)].map(({ efficiency }) =>
+      places(other) ? percent(efficiency, 3) : "–",
+    );
     return [
       `${card.name}${id === state.card ? ", chosen" : ""}`,
       String(blocks),
       decides.map((name) => LIMITS[name]).join(", "),
       percent(share, 3),
       String(round(needed(other))),
-      busy,
+      ...busy,
     ];
   };
   return {
     head: [
       ...["card, with the same kernel", "blocks on an SM", "decided by", "occupancy"],
-      ...["warps needed", "busy places"],
+      ...["warps needed", "busy places", "busy SMs"],
     ],
     rows: Object.entries(CARDS).map(row),
     chosen: Object.keys(CARDS).indexOf(state.card),
@@ -363,8 +373,10 @@ const NOTES = [
     "With several stages, asynchronous copies fill all of the shared memory but the " +
     "stage that is in use.",
   "Waves count a place for each block that an SM can hold, as in [NVIDIA’s guide " +
-    `to products](${PRODUCTS}). In the last wave, blocks may have an SM to ` +
-    "themselves and run faster. The published rates are PyTorch’s on an RTX 4090 " +
+    `to products](${PRODUCTS}). They limit blocks that wait for the memory, of which an ` +
+    "SM runs several as fast as one. Where blocks share a busy unit of the SM, the SM with " +
+    "the most blocks is the last to finish, however many of them run at once: busy SMs are " +
+    "the blocks of an average SM, as a share of those. The published rates are PyTorch’s on an RTX 4090 " +
     `([Zhang et al., 2026](${NEU})); its library chooses a tile for each size, and ` +
     "the smallest product waits for its call.",
 ];

@@ -60,6 +60,18 @@ refuses(section.add, (5,), (10,))
 refuses(section.matmul, (5, 7), (9, 3))
 refuses(section.attention, (5, 8), (50, 8), (50, 8))
 refuses(section.attention, (5, 8), (5, 8), (5, 4))
+refuses(section.attention, *[(0, 8)] * 3)
+refuses(section.softmax, (5, 0))
+refuses(section.softmax, (5, 7), make=lambda shape: array(np.ones(shape, "int32")))
+if tab != "pytorch":  # Triton adds and multiplies empty arrays.
+    refuses(section.add, (0,), (0,))
+    refuses(section.matmul, (0, 7), (7, 3))
+if tab in ("mxnet", "tensorflow"):
+
+    def narrow_blocks(A: Any, B: Any) -> Any:
+        return section.matmul(A, B, T=20, W=8)
+
+    refuses(narrow_blocks, (5, 7), (7, 3))
 
 if tab in ("pytorch", "jax"):
     refuses(section.add, *[(2**31,)] * 2, make=huge)

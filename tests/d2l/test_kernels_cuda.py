@@ -2,8 +2,10 @@
 
 import importlib.util
 import math
+import re
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,8 @@ if not any(importlib.util.find_spec(name) for name in ("mxnet", "tensorflow")):
 
 from numba import cuda, float32  # noqa: E402
 from numba.cuda.simulator.kernel import FakeCUDAKernel  # noqa: E402
+
+ROOT = Path(__file__).parents[2]
 
 
 @cuda.jit
@@ -176,6 +180,13 @@ def test_numba_compiles_for_each_generation(d2l, capability):
 def test_cuda_c_reaches_the_tensor_cores(d2l, capability):
     plan = d2l.compile_cuda(TENSOR, capability)
     assert "wmma.mma.sync" in plan.ptx and 0 < plan.registers <= 255
+
+
+def test_the_section_s_kernel_aligns_what_tensor_cores_load(d2l):
+    text = (ROOT / "chapter_gpus/tiles.md").read_text("utf-8")
+    (code,) = re.findall(r"^tensor_kernel = r'''(.*?)'''$", text, re.M | re.S)
+    shared = re.findall(r"\.shared \.align (\d+)", d2l.compile_cuda(code, 80).ptx)
+    assert shared == ["32", "32"]
 
 
 def test_a_sum_that_exceeds_the_registers_goes_to_the_stack(d2l):

@@ -25,6 +25,12 @@ def norm_kernel(x, y, n, size: tl.constexpr):
 
 
 @triton.jit
+def rows_kernel(x, y, n, size: tl.constexpr):
+    place = tl.program_id(0) * n + tl.arange(0, size)
+    tl.store(y + place, 2 * tl.load(x + place))
+
+
+@triton.jit
 def row_kernel(x, y, n, size: tl.constexpr):
     i = tl.arange(0, size)
     for j in range(0, n):
@@ -57,6 +63,15 @@ def test_interpreting_leaves_the_compiler_as_it_was():
     d2l.interpret_kernel(norm_kernel, (3,), x, y[:, 0].contiguous(), 100, size=128)
     plan = d2l.compile_kernel(norm_kernel, "*fp32 *fp32 i32", 90, size=128)
     assert plan.registers > 0 and "shfl.sync" in plan.ptx
+
+
+def test_sizes_that_are_not_aligned_are_compiled_to_single_loads():
+    types, sizes = "*fp32 *fp32 i32", {"size": 1024}
+    plans = [
+        d2l.compile_kernel(rows_kernel, types, 90, aligned=aligned, **sizes)
+        for aligned in (True, False)
+    ]
+    assert ["ld.global.v4" in plan.ptx for plan in plans] == [True, False]
 
 
 def test_bfloat16_is_refused_in_one_line():

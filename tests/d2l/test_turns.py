@@ -8,15 +8,19 @@ import pytest
 pytestmark = pytest.mark.shared
 
 # The instructions, products and LDSM of a loop, and the clocks of tensor cores, issue,
-# shared memory and L2 cache, worked out by hand from the printed machine code.
+# shared memory (reads, and with writes) and L2 cache, worked out by hand from the
+# printed machine code.
 EXPECTED = {
-    ("A100", (64, 64, 32), 4): ([86, 16, 8], [128, 86, 128, 173]),
-    ("A100", (128, 128, 32), 4): ([160, 64, 16], [512, 160, 256, 346]),
-    ("A100", (128, 128, 32), 8): ([104, 32, 12], [512, 208, 384, 346]),
-    ("H100", (64, 64, 32), 4): ([83, 2, 0], [64, 83, 0, 211]),
-    ("H100", (128, 128, 32), 4): ([108, 4, 0], [256, 108, 0, 422]),
-    ("H100", (128, 128, 64), 4): ([83, 8, 0], [512, 83, 0, 845]),
-    ("H100", (128, 256, 64), 8): ([74, 4, 0], [1024, 148, 0, 1267]),
+    ("A100", (64, 64, 32), 4): ([86, 16, 8], [128, 86, 128, 192, 173]),
+    ("A100", (128, 128, 32), 4): ([160, 64, 16], [512, 160, 256, 384, 346]),
+    ("A100", (128, 128, 32), 8): ([104, 32, 12], [512, 208, 384, 512, 346]),
+    ("H100", (64, 64, 32), 4): ([83, 2, 0], [64, 83, 64, 128, 211]),
+    ("H100", (128, 128, 32), 4): ([108, 4, 0], [256, 108, 192, 320, 422]),
+    ("H100", (128, 128, 64), 4): ([83, 8, 0], [512, 83, 384, 640, 845]),
+    ("H100", (128, 256, 64), 8): ([74, 4, 0], [1024, 148, 640, 1024, 1267]),
+    ("B200", (64, 64, 32), 4): ([102, 2, 0], [32, 102, 64, 128, 237]),
+    ("B200", (128, 128, 64), 4): ([87, 4, 0], [256, 87, 256, 512, 947]),
+    ("B200", (128, 256, 64), 8): ([85, 4, 0], [512, 170, 384, 768, 1421]),
 }
 
 
@@ -48,7 +52,35 @@ def test_instructions_are_counted_by_kind_under_predicates_too(d2l):
 def test_ldsm_takes_a_clock_for_each_matrix_of_a_warp(d2l, matrices, clocks):
     loop = [f"LDSM.16.{matrices} R8, [R2]"]
     turn = d2l.stored_turns()[0]._replace(loop=loop, warps=4)
-    assert d2l.turn_clocks(turn)["shared memory"] == clocks
+    assert d2l.turn_clocks(turn)["shared reads"] == clocks
+
+
+# Factors have 16 terms of 16 bits; four warps execute an HGMMA together.
+@pytest.mark.parametrize(
+    ("opcode", "warps", "clocks"),
+    [
+        ("HGMMA.64x64x16.F32", 4, (64 + 64) * 32 / 128),
+        ("HGMMA.64x256x16.F32", 4, (64 + 256) * 32 / 128),
+        ("@P0 HGMMA.64x256x16.F32", 8, 2 * (64 + 256) * 32 / 128),
+        ("UTCHMMA", 8, (128 + 256) * 32 / 128),
+        ("HMMA.16816.F32", 4, 0),
+    ],
+)
+def test_tensor_cores_read_what_they_multiply(d2l, opcode, warps, clocks):
+    loop = [f"{opcode} R24, gdesc[UR4].tnspB, R24"]
+    turn = d2l.stored_turns()[0]._replace(tile=(128, 256, 64), loop=loop, warps=warps)
+    assert d2l.turn_clocks(turn)["shared reads"] == clocks
+
+
+def test_copies_by_threads_write_both_tiles(d2l):
+    for turn in d2l.stored_turns():
+        copies = sum("LDGSTS.E.BYPASS.128" in line for line in turn.loop)
+        clocks = d2l.turn_clocks(turn)
+        written = 128 * (clocks["reads + writes"] - clocks["shared reads"])
+        if copies:
+            assert written == copies * turn.warps * 32 * 16  # bytes of a thread
+        else:
+            assert sum("UTMALDG" in line for line in turn.loop) == 2
 
 
 @pytest.mark.parametrize(

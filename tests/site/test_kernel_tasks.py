@@ -112,6 +112,78 @@ def test_a_few_sectors_more_are_counted(page: Page):
     assert "252 sectors: 2 more than the 250 of our solution" in verdict
 
 
+# Right for the two sizes with records, and only for those.
+FITTED = {
+    "copy": f"""{HEAD} if (N == 1000u || N == 512u) {{
+      if (i < N) {{ store_out(i, load_a(i)); }} }} }}""",
+    "product": f"""{HEAD} if (i >= N * N) {{ return; }} var s = 0.0;
+      for (var k = 0u; k < min(N, 32u); k++) {{
+        s += load_a(i / N * N + k) * load_b(k * N + i % N); }}
+      store_out(i, s); }}""",
+    "softmax": f"""{HEAD} var x: array<f32, 2>; var s = 0.0;
+      for (var p = 0u; p < 2u; p++) {{ let k = l + 256u * p;
+        if (k < N) {{ x[p] = exp(load_a(N * w + k)); s += x[p]; }} }}
+      store_tile(l, s);
+      for (var half = 128u; half > 0u; half /= 2u) {{ workgroupBarrier();
+        if (l < half) {{ store_tile(l, load_tile(l) + load_tile(l + half)); }} }}
+      workgroupBarrier();
+      for (var p = 0u; p < 2u; p++) {{ let k = l + 256u * p;
+        if (k < N) {{ store_out(N * w + k, x[p] / load_tile(0u)); }} }} }}""",
+}
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_a_kernel_that_is_right_for_two_sizes_has_to_be_for_a_third(
+    page: Page, name: str
+):
+    verdict = check(task(page, name), FITTED[name])
+    found = re.search(r"With N = (\d+): The result is wrong: out\[", verdict)
+    largest = {"copy": 1000, "product": 32, "softmax": 512}[name]
+    assert found and 2 * largest <= int(found[1]) < 4 * largest
+    assert "as few as" not in verdict
+
+
+COPY = "if (i < N) { store_out(i, load_a(i)); }"
+MOMENTS = {  # a copy, and the sectors that its warps touch
+    "one thread at a time": (
+        f"""{HEAD} for (var t = 0u; t < 32u; t++) {{
+        if (l % 32u == t) {{ {COPY} }} }} }}""",
+        "2000 sectors: 8 times the 250",
+    ),
+    "two halves": (
+        f"""{HEAD} if (l % 2u == 0u) {{ {COPY} }} else {{ {COPY} }} }}""",
+        "500 sectors: 2 times the 250",
+    ),
+    "after loops of different lengths": (
+        f"""{HEAD} var s = 0u;
+        for (var k = 0u; k < l % 3u; k++) {{ s += k; }} {COPY} }}""",
+        "250 sectors: as few as",
+    ),
+    "after a function that returns from a loop": (
+        f"""fn bits(x: u32) -> u32 {{ for (var n = 0u; n < 32u; n++) {{
+        if ((x >> n) == 0u) {{ return n; }} }} return 0u; }}
+        {HEAD} let n = bits(i); {COPY} }}""",
+        "250 sectors: as few as",
+    ),
+    "in two calls of a function": (
+        f"""fn copy(i: u32) {{ if (i < N) {{ store_out(i, load_a(i)); }} }}
+        {HEAD} copy(2u * i); copy(2u * i + 1u); }}""",
+        "500 sectors: 2 times the 250",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MOMENTS)
+def test_threads_of_a_warp_move_sectors_together_in_one_moment(page: Page, name: str):
+    code, counted = MOMENTS[name]
+    assert counted in check(task(page, "copy"), code)
+
+
+def test_messages_have_the_names_of_the_reader(page: Page):
+    verdict = check(task(page, "copy"), f"{HEAD}\n store_out(i, load_a());\n }}")
+    assert "line 2: " in verdict and "load_a" in verdict and "load_a2_" not in verdict
+
+
 TREE = f"""{HEAD} if (i < N) {{ store_tile(l, load_a(i)); }}
   else {{ store_tile(l, 0.0); }}
   for (var half = 128u; half > 0u; half /= 2u) {{ BARRIER
@@ -388,7 +460,8 @@ def test_only_a_right_kernel_is_measured(pretending: Page):
 def test_a_loop_that_is_cut_is_not_timed(pretending: Page):
     figure = task(pretending, "sum")
     late = TREE.replace("BARRIER", "workgroupBarrier();").replace(
-        "if (l == 0u)", "while (N > 2000u) { } if (l == 0u)"
+        "if (l == 0u)",
+        "while (N > 4096u) { } if (l == 0u)",  # more than Check draws
     )
     verdict = check(figure, late, "Measure")
     assert verdict == "With N = 16384, a loop was stopped, so there is no time."

@@ -9,7 +9,7 @@ const { ROOT, load, read } = require("./support.js");
 const { run } = require("./traces.js");
 const { svgOf } = require("../../img/src/still.js");
 
-const { GROUP, MOST, refusals } = load("kernel-code");
+const { GROUP, MOST, WORDS, refusals } = load("kernel-code");
 const { judge } = load("kernel-judge");
 const { RUNGS, markOf } = load("kernel-ladder");
 
@@ -24,7 +24,7 @@ const verdict = async (name, code, size = TASKS[name].sizes[0]) => {
   const isRight = result.every(
     (x, i) => Math.abs(x - right(i)) <= 1e-3 * Math.min(1, right(i)),
   );
-  return { ...(await judge(task, size, records, async () => {})), isRight, count: records.length / 4 };
+  return { ...(await judge(task, size, records, async () => {})), isRight, count: records.length / WORDS };
 };
 
 // What the section derives

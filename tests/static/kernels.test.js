@@ -15,14 +15,14 @@ const TASK = {
 const [A, OUT, TILE] = [0, 2, 4];
 const STORE = 1;
 
-/** Return records of [thread, kind, place, barriers]. */
+/** Return records of [thread, kind, place, barriers, moment]. */
 const records = (accesses) => {
   const seen = new Map();
   return Uint32Array.from(
-    accesses.flatMap(([thread, kind, k, barriers = 0]) => {
+    accesses.flatMap(([thread, kind, k, barriers = 0, moment = 0]) => {
       const at = seen.get(thread) ?? 0;
       seen.set(thread, at + 1);
-      return [thread, at, kind + 16 * barriers, k];
+      return [thread, at, kind + 16 * barriers, k, moment];
     }),
   );
 };
@@ -35,6 +35,14 @@ test("sectors are those that a warp touches at once", async () => {
   const apart = await verdict(threads.map((i) => [i, OUT + STORE, 8 * i]));
   assert.deepEqual([apart.loads, apart.stores, apart.sectors], [0, 64, 64]);
   assert.deepEqual([neighbors.races, apart.races, apart.outside], [[], [], []]);
+});
+
+test("a warp makes an access at once if its threads are in one moment", async () => {
+  const threads = Array.from({ length: 32 }, (_, i) => i);
+  const together = await verdict(threads.map((i) => [i, A, i, 0, 7]));
+  const apart = await verdict(threads.map((i) => [i, A, i, 0, i]));
+  const twice = await verdict(threads.flatMap((i) => [[i, A, i, 0, 7], [i, A, i, 0, 7]]));
+  assert.deepEqual([together, apart, twice].map(({ sectors }) => sectors), [4, 32, 8]);
 });
 
 test("shared memory has no sectors, and each workgroup has its own", async () => {

@@ -453,6 +453,15 @@ test("copies ahead take the place of warps", () => {
   }
 });
 
+test("places count in waves, and SMs by the most blocks of one", () => {
+  // Of 1024 blocks, the busiest of 108 SMs gets 10, however many fit on it.
+  for (const [registers, places] of [[94, "94.8 %"], [80, "79 %"]]) {
+    const busy = `2 waves that keep ${places} of the places busy, and 94.8 % of the SMs.`;
+    includes(result(warps, { registers, n: 2048 }), busy);
+  }
+  includes(formula(warps, { registers: 80, n: 2048 }), "1024 / 108, rounded up: 10");
+});
+
 // The turns of a product
 
 test("turns are the stored ones, with the clocks of the library", () => {
@@ -465,25 +474,34 @@ test("turns are the stored ones, with the clocks of the library", () => {
   assert.deepEqual(found, library.turns);
 });
 
+const WRITES = "shared memory, with writes, for";
+const OR = "of the peak, or";
+const A100 = { card: "a100", a100: "128x128x32-8", l2: 20480 };
+const B200 = { card: "b200", b200: "128x128x64-4", l2: 20480 };
+
 for (const [change, most, cores, share] of [
-  [{}, "L2 cache for 211 clocks", "the tensor cores for 64", "30 %"],
-  [{ l2: 20480 }, "schedulers for 83 clocks", "the tensor cores for 64", "77 %"],
-  [{ h100: "128x256x64-8" }, "L2 cache for 1267 clocks", "the tensor cores for 1024", "81 %"],
-  // The shared memory is as busy as the tensor cores.
-  [{ card: "a100", l2: 20480 }, "tensor cores for 128 clocks", "no unit for longer", "100 %"],
+  [{}, "L2 cache for 211 clocks", "the tensor cores for 64", "30 % of the peak."],
+  [{ h100: "128x256x64-8" }, "L2 cache for 1267 clocks", "the tensor cores for 1024", "81 % of"],
+  // Without the writes, the schedulers are the busiest unit here, and the L2 cache there.
+  [{ l2: 20480 }, `${WRITES} 128 clocks`, "the tensor cores for 64", `50 % ${OR} 77 % if`],
+  [{ card: "a100" }, `${WRITES} 192 clocks`, "the tensor cores for 128", `67 % ${OR} 74 % if`],
+  [B200, `${WRITES} 512 clocks`, "the tensor cores for 256", `50 % ${OR} 100 % if`],
+  // With its writes, the shared memory is as busy as the tensor cores.
+  [A100, "tensor cores for 512 clocks", "no unit for longer", "100 % of the peak."],
 ])
   test(`a turn is limited to ${share} by the ${most}`, () => {
-    const plan = `so the plan allows ${share} of the peak.`;
+    const plan = `so the plan allows ${share}`;
     includes(result(turns, change), `a turn occupies the ${most} and ${cores}, ${plan}`);
   });
 
 test("the longest bar and the chosen plan stand out", () => {
   const svg = plain(turns.draw(changed(turns, { h100: "128x128x64-4", l2: 20480 }), 640));
   const strong = [...svg.matchAll(/ strong"[^>]*>([^<]*)</g)].map(([, text]) => text);
-  assert.deepEqual(strong, ["tensor cores", "512 clocks", "128 × 128 × 64, 4 warps", "100 %"]);
+  const plan = ["128 × 128 × 64, 4 warps", "80 % to 100 %"];
+  assert.deepEqual(strong, ["reads + writes", "640 clocks", ...plan]);
   assert.deepEqual(svg.match(/s\d solid/g), ["s1 solid", "s3 solid"]);
   const { rows, chosen } = turns.table(changed(turns, { h100: "128x256x64-8" }));
-  assert.deepEqual(rows[chosen].slice(1, 5), ["1024", "148", "0", "1267"]);
+  assert.deepEqual(rows[chosen].slice(1, 5), ["1024", "148", "640", "1024"]);
 });
 
 // The lines of a compiled kernel

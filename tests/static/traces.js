@@ -35,7 +35,8 @@ const run = (task, code, size, random = randomNumbers()) => {
   let thread; // that runs
   const record = (array, kind, k) => {
     const passed = array < names.length - 1 ? thread.storage : thread.workgroup;
-    records.push(thread.number, thread.at, 2 * array + kind + 16 * passed, k >>> 0);
+    // The n-th accesses of one kind of the threads are taken for one moment.
+    records.push(thread.number, thread.at, 2 * array + kind + 16 * passed, k >>> 0, 0);
     thread.at += 1;
   };
   const functions = {};
