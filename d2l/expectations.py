@@ -237,9 +237,11 @@ def prompt_bytes(width: int, hidden: float) -> float:
 def server_users(server: Server, moment: float) -> int:
     """Return the users that a server is expected to have room for.
 
-    `moment` are the bytes that the pass of a prompt takes on all GPUs.
+    Whole texts are reserved. `moment` are the bytes that the pass of a prompt takes on
+    all GPUs.
     """
-    return serving.capacity(server._replace(memory=server.memory - moment / (1 - LEFT)))
+    memory = server.memory - moment / (1 - LEFT)
+    return serving.reserved_capacity(server._replace(memory=memory))
 
 
 class Group(NamedTuple):
@@ -267,7 +269,7 @@ def server_throughput(
     """Return the tokens per second that a server is expected to generate.
 
     `rate` is that of usual products. Reading the weights overlaps with the arithmetic,
-    but reading the caches does not.
+    but neither reading the caches nor the prompts do.
     """
     shape, cached = server.shape, server.input + server.output / 2
     bandwidth = BANDWIDTH_SHARE * server.bandwidth
