@@ -126,7 +126,7 @@ def shares(model, *cards, bound=serving.throughput):
     ]
     servers = [predictions.server_of(row) for row in chosen]
     bounds = [bound(server, serving.capacity(server)) for server in servers]
-    return sorted(row.measured / each for row, each in zip(chosen, bounds))
+    return sorted(row.measured / each for row, each in zip(chosen, bounds, strict=True))
 
 
 def spread(found):
