@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from d2l import serving, tables
 from d2l import training_plans as training
-from d2l.language_models import Transformer
 from d2l.serving import Server
 from d2l.tables import (  # noqa: F401  CONSTANTS names all of them
     LEFT,
@@ -273,7 +272,7 @@ def server_throughput(
     """
     shape, cached = server.shape, server.input + server.output / 2
     bandwidth = BANDWIDTH_SHARE * server.bandwidth
-    weights = tables.read_params(shape, users) * server.bits / 8
+    weights = tables.read_bytes(shape, users, server.bits)
     caches = users * cached * tables.cache_bytes(shape, 1, server.cache_bits / 8)
     product = max(weights / bandwidth, 2 * shape.active * users / rate)
     calls = shape.layers * layer_time()
@@ -311,13 +310,3 @@ def fine_tuning_memory(plan: TrainingPlan, bits: float, adapters: float) -> floa
     """Return the bytes that fine-tuning with adapters is expected to take."""
     arrays = training.fine_tuning_memory(plan, bits, adapters)
     return with_margin(arrays + copied_inputs(plan, bits))
-
-
-def generation_memory(
-    model: Transformer, shape: LanguageShape, bits: float, length: int
-) -> float:
-    """Return the bytes of a model and of a user's cache, with 16 bits at its ends.
-
-    Tools that quantize the layers keep the embedding and the head in 16 bits.
-    """
-    return training.quantized_bytes(model, bits) + tables.cache_bytes(shape, length)

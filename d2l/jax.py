@@ -3816,4 +3816,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from c387da071f4a7f9c.
+# Generated from d36e64e6a12bf840.

@@ -3343,4 +3343,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 0c8fe9dfc4198275.
+# Generated from e9d4ae8caf31dbfc.

@@ -28,19 +28,14 @@ class Server(NamedTuple):
     output: int
 
 
-def weight_bytes(shape: LanguageShape, bits: float) -> float:
-    """Return the bytes of all weights of a model in so many bits."""
-    return shape.params * bits / 8
-
-
 def cache_room(
     shape: LanguageShape, memory: float, bits: float, share: float = 1 - tables.LEFT
 ) -> float:
-    """Return the bytes that weights of so many bits leave for caches.
+    """Return the bytes that weights of so many bits in the layers leave for caches.
 
     `share` is the part of the memory that weights and caches may take.
     """
-    return share * memory - weight_bytes(shape, bits)
+    return share * memory - tables.weight_bytes(shape, bits)
 
 
 def capacity(server: Server) -> int:
@@ -93,7 +88,7 @@ def _times(server: Server, users: int) -> tuple[float, float, float]:
     Users are spread over their outputs, so their caches have half of them on average.
     """
     shape, cached = server.shape, server.input + server.output / 2
-    weights = tables.read_params(shape, users) * server.bits / 8
+    weights = tables.read_bytes(shape, users, server.bits)
     caches = users * cached * tables.cache_bytes(shape, 1, server.cache_bits / 8)
     computing = users * token_flops(shape, cached) / server.rate
     prompt = server.input * token_flops(shape, server.input / 2) / server.rate
@@ -105,7 +100,8 @@ def decode_time(
 ) -> float:
     """Return the seconds of a token for one user, at least: its bytes are read once.
 
-    `before` are the tokens whose keys and values of 16 bits are in the cache.
+    `bits` are those of a weight that a token reads, on average. `before` are the tokens
+    whose keys and values of 16 bits are in the cache.
     """
     nbytes = tables.read_params(shape, 1) * bits / 8 + tables.cache_bytes(shape, before)
     return nbytes / bandwidth

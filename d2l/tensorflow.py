@@ -3657,4 +3657,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from e2d05f44c3c2dc16.
+# Generated from 3acffa4f181dc5ea.

@@ -9,11 +9,19 @@ import * as usual from "./expectations.js";
 export const cacheBytes = ({ layers, kvHeads, headSize }, length, bits = 16) =>
   (2 * layers * kvHeads * headSize * length * bits) / 8;
 
-export const weightBytes = ({ params }, bits) => (params * bits) / 8;
+/** Return the bytes of parameters, of which embedding and head stay in 16 bits. */
+const bytesOf = (params, ends, bits) => (bits * (params - ends) + Math.max(bits, 16) * ends) / 8;
 
-/** Return the number of parameters that a step reads; a mixture has `experts`. */
-export const readParams = ({ params, active, experts = 1, used = 1 }, users) =>
-  params - (params - active) * (experts === 1 ? 1 : (1 - used / experts) ** (users - 1));
+/** Return the bytes of all weights, in so many bits in the layers. */
+export const weightBytes = ({ params, embedding, head }, bits) =>
+  bytesOf(params, embedding + head, bits);
+
+/** Return the number of parameters that a step reads: those of experts that are used, and
+ * all others but the embedding. A mixture has `experts`. */
+export const readParams = ({ params, active, embedding, experts = 1, used = 1 }, users) =>
+  experts === 1
+    ? active
+    : params - embedding - (params - embedding - active) * (1 - used / experts) ** (users - 1);
 
 /** Return the users whose caches of `length` tokens each fit; a tenth of the memory is left. */
 const roomFor = ({ model, card, bits, cacheBits }, length) => {
@@ -25,7 +33,7 @@ const roomFor = ({ model, card, bits, cacheBits }, length) => {
  * Return the most users whose caches fit beside the weights, on average: users are spread
  * over their outputs, and pages hold no more than a user has so far.
  * @param {object} server model: params, active, layers, heads, kvHeads, headSize, experts,
- * used; card: memory, bandwidth, rate; bits: of a weight; cacheBits: of a cached value;
+ * used, and the parameters of its embedding and head; card: memory, bandwidth, rate; bits: of a weight; cacheBits: of a cached value;
  * input and output: tokens of a user
  */
 export const capacity = (server) => roomFor(server, server.input + server.output / 2);
@@ -49,7 +57,7 @@ const tokenFlops = ({ active, layers, heads, headSize }, before) =>
 export const step = (server, users) => {
   const { model, card, bits, cacheBits, input, output } = server;
   const cached = input + output / 2;
-  const weights = (readParams(model, users) * bits) / 8;
+  const weights = bytesOf(readParams(model, users), model.head, bits);
   const caches = users * cacheBytes(model, cached, cacheBits);
   const reading = (weights + caches) / card.bandwidth;
   const arithmetic = (users * tokenFlops(model, cached)) / card.rate;

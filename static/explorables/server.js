@@ -11,20 +11,21 @@ import { figure } from "./explorable.js";
 
 const { sheet, stack, legend } = chart("server");
 
+const ends = (vocabulary, width) => ({ embedding: vocabulary * width, head: vocabulary * width });
 const GROUPED = { kvHeads: 8, headSize: 128 };
 const MODELS = {
   "llama3-8b": {
     ...{ ...GROUPED, name: "Llama 3.1 8B", params: 8.03e9, active: 7.5e9, layers: 32 },
-    ...{ heads: 32, width: 4096, hidden: 14336, context: 131072 },
+    ...{ heads: 32, width: 4096, hidden: 14336, context: 131072, ...ends(128256, 4096) },
   },
   "llama3-70b": {
     ...{ ...GROUPED, name: "Llama 3.1 70B", params: 70.6e9, active: 69.5e9, layers: 80 },
-    ...{ heads: 64, width: 8192, hidden: 28672, context: 131072 },
+    ...{ heads: 64, width: 8192, hidden: 28672, context: 131072, ...ends(128256, 8192) },
   },
   "qwen3-30b": {
     ...{ ...GROUPED, name: "Qwen3 30B-A3B", params: 30.5e9, active: 3.04e9, layers: 48 },
     ...{ kvHeads: 4, experts: 128, used: 8, heads: 32, width: 2048, hidden: 8 * 768 },
-    context: 40960,
+    ...{ context: 40960, ...ends(151936, 2048) },
   },
 };
 const CARDS = {
@@ -39,8 +40,9 @@ const NOTES = [
     "tokens use. It takes at least as long as its bytes, or as its arithmetic and that of " +
     "the prompts, of which it computes a part (a chunk). Without chunks, prompts are " +
     "computed between the steps, one by one. The arithmetic is that of dense matrices, " +
-    "with 8 bits where weights have 8 and the card can, and of attention. Calls, sampling " +
-    "and links are left out, and a tenth of the memory is left free.",
+    "with 8 bits where weights have 8 and the card can, and of attention. The embedding and " +
+    "the head stay in 16 bits. Calls, sampling and links are left out, and a tenth of the " +
+    "memory is left free.",
   "Users are spread over their outputs, so each has half of an output on average. A server " +
     "that reserves whole texts has room for fewer; one that does not runs out of pages at " +
     "times, and has to compute some caches twice (preemption).",
@@ -50,8 +52,8 @@ const NOTES = [
     "reserved texts, and the memory of a prompt’s pass. None of these numbers was fitted on " +
     "servers; python -m d2l audit serving holds both against published ones.",
   `[TensorRT-LLM 1.0](${NVIDIA}) publishes ten pairs of input and output for Llama 3.1 8B ` +
-    "in 8 bits on an H100. With as many users as fit, they are 0.39 to 0.68 of this bound; " +
-    "without chunks, nine would be 0.58 to 0.75, and 128 tokens in and out 0.43.",
+    "in 8 bits on an H100. With as many users as fit, they are 0.40 to 0.68 of this bound; " +
+    "without chunks, nine would be 0.58 to 0.76, and 128 tokens in and out 0.43.",
   `The shapes of the models are those of [Meta](${LLAMA}) and [Qwen](${QWEN}); the cards ` +
     "are in cards.csv.",
 ];

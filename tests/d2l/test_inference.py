@@ -85,9 +85,12 @@ def test_a_mixture_reads_the_experts_that_its_tokens_use(d2l):
     for _ in range(200):
         used = {e for _ in range(16) for e in draw.sample(range(128), 8)}
         idle += 1 - len(used) / 128
-    share = (mixture.params - mixture.active) / (1 - 8 / 128)
-    expected = mixture.params - share * idle / 200
+    experts = mixture.params - mixture.embedding - mixture.active  # not used
+    share = experts / (1 - 8 / 128)
+    expected = mixture.params - mixture.embedding - share * idle / 200
     assert read_params(mixture, 16) == pytest.approx(expected, rel=0.01)
+    embedding = 151936 * 2048  # of which tokens read rows
+    assert read_params(mixture, 10**6) == mixture.params - embedding
 
 
 def test_tokens_beyond_the_cache_are_one_line(d2l):
