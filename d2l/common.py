@@ -318,7 +318,7 @@ def occupancy(
 
 # Defined in chapter_gpus/inference.md (sec_gpu_inference)
 def check_sizes(layers: int, width: int, heads: int, kv_heads: int) -> None:
-    """Raise ValueError without layers, or if heads do not divide the width or others."""
+    """Raise ValueError without layers, or if the heads do not divide the width."""
     if layers < 1:
         raise ValueError(f"a model has 1, 2, 3, ... layers, not {layers}")
     if min(width, heads, kv_heads) < 1 or width % heads or heads % kv_heads:
@@ -605,4 +605,4 @@ def by_card(answer: Callable) -> str:
     return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
 
 
-# Generated from e5ba1837233d6312.
+# Generated from dd08001a25d76002.

@@ -3818,4 +3818,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 6c019dd88e28a7bc.
+# Generated from 9a6bac346ef23b23.

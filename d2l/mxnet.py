@@ -3345,4 +3345,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 1fee79e6a94e28b8.
+# Generated from 4cd221947c394618.

@@ -3659,4 +3659,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 5db1d66ebdeef2a5.
+# Generated from c621343b8d39a08b.

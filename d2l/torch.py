@@ -3728,4 +3728,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 0bae21e034cbd70b.
+# Generated from 0b95f4c2b4a8d39a.
