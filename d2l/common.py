@@ -317,8 +317,10 @@ def occupancy(
 
 
 # Defined in chapter_gpus/inference.md (sec_gpu_inference)
-def check_heads(width: int, heads: int, kv_heads: int) -> None:
-    """Raise ValueError if the heads do not divide the width, or each other."""
+def check_sizes(layers: int, width: int, heads: int, kv_heads: int) -> None:
+    """Raise ValueError without layers, or if the heads do not divide the width."""
+    if layers < 1:
+        raise ValueError(f"a model has 1, 2, 3, ... layers, not {layers}")
     if min(width, heads, kv_heads) < 1 or width % heads or heads % kv_heads:
         raise ValueError(
             f"{heads} heads have to divide the width {width}, and "
@@ -327,8 +329,10 @@ def check_heads(width: int, heads: int, kv_heads: int) -> None:
 
 
 def check_room(tokens: Any, cache: list, start: int, axis: int = 2) -> None:
-    """Raise ValueError if tokens from the position `start` on exceed the cache."""
+    """Raise ValueError if no tokens, or too many for the cache, begin at `start`."""
     end, room = start + tokens.shape[1], cache[0].shape[axis]
+    if end == start:
+        raise ValueError("decoding needs at least one token")
     if start < 0 or end > room:
         raise ValueError(
             f"the tokens take the positions {start} to {end - 1}, and "
@@ -355,7 +359,9 @@ def check_requests(
             )
         if prompt + length - 1 > 16 * pages:
             raise ValueError(f"request {i} does not fit into {pages} pages")
-        if i and not arrival >= requests[i - 1][0]:
+        if not arrival < math.inf:  # as nan is not
+            raise ValueError(f"request {i} arrives at {arrival}")
+        if i and arrival < requests[i - 1][0]:
             raise ValueError(f"request {i} arrives before the one in front of it")
 
 
@@ -602,4 +608,4 @@ def by_card(answer: Callable) -> str:
     return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
 
 
-# Generated from 29145a2b726c9dc3.
+# Generated from 9916ec5ab3ebfdf4.

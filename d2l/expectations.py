@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from d2l import serving, tables
 from d2l import training_plans as training
-from d2l.language_models import Transformer
 from d2l.serving import Server
 from d2l.tables import (  # noqa: F401  CONSTANTS names all of them
     LEFT,
@@ -237,9 +236,11 @@ def prompt_bytes(width: int, hidden: float) -> float:
 def server_users(server: Server, moment: float) -> int:
     """Return the users that a server is expected to have room for.
 
-    `moment` are the bytes that the pass of a prompt takes on all GPUs.
+    Whole texts are reserved. `moment` are the bytes that the pass of a prompt takes on
+    all GPUs.
     """
-    return serving.capacity(server._replace(memory=server.memory - moment / (1 - LEFT)))
+    memory = server.memory - moment / (1 - LEFT)
+    return serving.reserved_capacity(server._replace(memory=memory))
 
 
 class Group(NamedTuple):
@@ -267,11 +268,11 @@ def server_throughput(
     """Return the tokens per second that a server is expected to generate.
 
     `rate` is that of usual products. Reading the weights overlaps with the arithmetic,
-    but reading the caches does not.
+    but neither reading the caches nor the prompts do.
     """
     shape, cached = server.shape, server.input + server.output / 2
     bandwidth = BANDWIDTH_SHARE * server.bandwidth
-    weights = tables.read_params(shape, users) * server.bits / 8
+    weights = tables.read_bytes(shape, users, server.bits)
     caches = users * cached * tables.cache_bytes(shape, 1, server.cache_bits / 8)
     product = max(weights / bandwidth, 2 * shape.active * users / rate)
     calls = shape.layers * layer_time()
@@ -309,13 +310,3 @@ def fine_tuning_memory(plan: TrainingPlan, bits: float, adapters: float) -> floa
     """Return the bytes that fine-tuning with adapters is expected to take."""
     arrays = training.fine_tuning_memory(plan, bits, adapters)
     return with_margin(arrays + copied_inputs(plan, bits))
-
-
-def generation_memory(
-    model: Transformer, shape: LanguageShape, bits: float, length: int
-) -> float:
-    """Return the bytes of a model and of a user's cache, with 16 bits at its ends.
-
-    Tools that quantize the layers keep the embedding and the head in 16 bits.
-    """
-    return training.quantized_bytes(model, bits) + tables.cache_bytes(shape, length)

@@ -24,16 +24,19 @@ def of_shape(name: str, shape: LanguageShape) -> Model:
     """Return the model of a shape: all of its layers keep all tokens.
 
     `read_params`, `cache_bytes` and `params` are those of `d2l.tables`. What a dense
-    model does not compute with is its embedding, and its head has the same size.
+    model does not compute with is its embedding, unless the head has the same matrix.
     """
     width = shape.heads * shape.head_size
+    rest = shape.params - shape.active
+    is_tied = bool(shape.head) and not shape.embedding
+    experts, vocabulary = 0.0, shape.head / width
     if shape.experts > 1:
-        experts = (shape.params - shape.active) / (1 - shape.used / shape.experts)
-        vocabulary = 0.0
-    else:
-        experts, vocabulary = 0.0, (shape.params - shape.active) / width
+        experts = (rest - shape.embedding) / (1 - shape.used / shape.experts)
+    elif not is_tied:
+        vocabulary = rest / width  # all digits of the rounded sizes
     used = experts * shape.used / shape.experts
-    dense = (shape.active - used - width * (vocabulary + 1)) / shape.layers
+    computing = shape.params if is_tied else shape.active  # with learned positions
+    dense = (computing - used - width * (vocabulary + 1)) / shape.layers
     pair = 4 * shape.heads * shape.head_size
     mixer = Mixer(
         "full",
@@ -47,7 +50,8 @@ def of_shape(name: str, shape: LanguageShape) -> Model:
     layer = Layer(mixer, Network(dense, each, number, shape.used if number else 0))
     layers = (layer,) * shape.layers
     return Model(
-        *(name, layers, width, vocabulary, False, shape.context), is_configured=False
+        *(name, layers, width, vocabulary, is_tied, shape.context),
+        is_configured=False,
     )
 
 
@@ -56,11 +60,11 @@ def types_of(
 ) -> Types:
     """Return the types of a model's weights: those given, or else the published ones.
 
-    Without `end_bits`, the embedding and the head have `weight_bits`, too.
+    Without `end_bits`, the embedding and the head have 16, or `weight_bits` if larger.
     """
     types = model.types
     if weight_bits is not None:
-        types = Types(*4 * (weight_bits,))
+        types = Types(*3 * (weight_bits,), max(weight_bits, 16))
     return types if end_bits is None else types._replace(ends=end_bits)
 
 

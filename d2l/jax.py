@@ -168,8 +168,8 @@ __all__ = [
 ]
 from d2l.common import (  # noqa: F401, I001
     Block, GPULimits, LanguageModel, Machine, Operation, Request, StepMemory,
-    ThreadPoolExecutor, Traffic, add_to_class, bus_bandwidth, by_card, check_heads,
-    check_requests, check_room, complete_checkpoints, dataclass, draft_checkpoint,
+    ThreadPoolExecutor, Traffic, add_to_class, bus_bandwidth, by_card, check_requests,
+    check_room, check_sizes, complete_checkpoints, dataclass, draft_checkpoint,
     faster_device, figure, figures, gpu_limits, gpu_step_time, in_background,
     largest_batch, latest_checkpoint, occupancy, pipeline_order, pipeline_times,
     product_times, queue_times, residual_blocks, resnet18_seconds, resnet18_waves,
@@ -1470,9 +1470,9 @@ def make_language_model(
     """Return a Transformer with random weights, on the first GPU if there is one.
 
     Each of `kv_heads` heads of keys and values serves several of `heads` queries.
-    Raises ValueError if the heads do not divide the width.
+    Raises ValueError without layers, or if the heads do not divide the width.
     """
-    check_heads(width, heads, kv_heads)
+    check_sizes(layers, width, heads, kv_heads)
     keys = iter(jax.random.split(jax.random.key(0), 4 * layers + 1))
 
     def matrix(rows, columns):
@@ -1564,9 +1564,11 @@ def likeliest(logits: jax.Array) -> jax.Array:
 
 def check_prompt(model: LanguageModel, prompt: Any, count: int) -> None:
     """Raise ValueError if no text of `count` tokens can follow a prompt."""
-    vocabulary, numbers = model.weights[0].shape[0], numpy(prompt)
     if count < 0:
         raise ValueError(f"count is 0, 1, 2, ..., not {count}")
+    if not isinstance(prompt, type(model.weights[0])):
+        raise ValueError(f"a prompt is an array of tokens, not {type(prompt).__name__}")
+    vocabulary, numbers = model.weights[0].shape[0], numpy(prompt)
     if numbers.ndim != 2 or not numbers.size:
         raise ValueError(f"a prompt has the shape (batch, n), not {numbers.shape}")
     if (
@@ -3920,4 +3922,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 01cc62382c8f4e06.
+# Generated from 028b4b830e88e154.

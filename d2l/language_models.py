@@ -64,7 +64,9 @@ class Transformer:
         """Return the shape that generating text depends on."""
         head = self.width // self.heads
         counts = self.params, self.active, self.layers, self.heads, self.kv_heads
-        return LanguageShape(*counts, head)
+        matrix = self.vocabulary * self.width
+        embedding = 0 if self.tied else matrix
+        return LanguageShape(*counts, head, embedding=embedding, head=matrix)
 
     def training_flops(self, length: int) -> float:
         """Return the FLOPs of training on a token of a sequence: 6 N + 12 L h s."""
@@ -116,8 +118,14 @@ TRANSFORMERS = {
     "MPT 70B": _gpt(80, 8192, 64, 50368, 2048),
 }
 MIXTURES = {
-    "Mixtral 8x7B": LanguageShape(46.7e9, 12.75e9, 32, 32, 8, 128, 32768, 8, 2),
-    "Qwen3 235B-A22B": LanguageShape(235e9, 22e9, 94, 64, 4, 128, 40960, 128, 8),
+    "Mixtral 8x7B": LanguageShape(
+        *(46.7e9, 12.75e9, 32, 32, 8, 128, 32768, 8, 2),
+        *(32000 * 4096, 32000 * 4096),
+    ),
+    "Qwen3 235B-A22B": LanguageShape(
+        *(235e9, 22e9, 94, 64, 4, 128, 40960, 128, 8),
+        *(151936 * 4096, 151936 * 4096),
+    ),
 }
 # Two sources may count parameters a little differently: the shapes that the sections
 # use come first.

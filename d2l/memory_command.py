@@ -38,15 +38,15 @@ file config.json with which a model is published, or of its folder. From it foll
 layers: with full attention, windows, latent or linear attention, experts, and the types
 of the weights. The command names what it does not know of a configuration. For any
 other model, add its --shape, the numbers of layers, of heads of keys and values, of
-values in a head, and of parameters; each layer then keeps all tokens, and times are not
-known. The command adds up the bytes of the weights and of the KV caches of --users
-users (one, if not given) with LENGTH tokens each (8192, or the most that the model is
-made for, if no task is given), on --gpus GPUs (one, if not given) that share each
-layer. A value has the type with which the model is published, or else 16 bits, unless
---weight-bits, --end-bits (for the embedding and the head) and --cache-bits say
-otherwise. The first token comes after a prompt of LENGTH tokens. The times are a bound,
-from bytes, operations in 16 bits and data sheets, and what is expected from published
-measurements.
+values in a head, and of parameters; each layer then keeps all tokens, all weights have
+--weight-bits, and times are not known. The command adds up the bytes of the weights and
+of the KV caches of --users users (one, if not given) with LENGTH tokens each (8192, or
+the most that the model is made for, if no task is given), on --gpus GPUs (one, if not
+given) that share each layer. A value has the type with which the model is published, or
+else 16 bits, unless --weight-bits (for the layers), --end-bits (for the embedding and
+the head, which else stay in 16) and --cache-bits say otherwise. The first token comes
+after a prompt of LENGTH tokens. The times are a bound, from bytes, operations in 16
+bits and data sheets, and what is expected from published measurements.
 
 With --train or --adapt, the command predicts a step of a published language model on
 --sequences sequences (one, if not given) of LENGTH tokens, and needs no framework

@@ -11,7 +11,7 @@ is counted are arrays; `d2l.tables.card_holds` has the rule. `python
 
 from typing import NamedTuple
 
-from d2l import expectations, serving, tables
+from d2l import expectations, tables
 from d2l import training_plans as training
 from d2l.language_models import LANGUAGE_SHAPES, TRANSFORMERS, Transformer
 from d2l.tables import LanguageShape
@@ -67,14 +67,14 @@ def memory_need(
     The task is to 'generate' text for as many users as there are `sequences`; to
     'adapt' the model by LoRA, with as many parameters as `adapters` or with rank 16; or
     to 'train' all parameters with Adam in 32 bits, in layers of 16. Weights that do not
-    train have `bits`; LoRA leaves the embedding and the head in 16. Attention is fused.
+    train have `bits`, but the embedding and the head stay in 16. Attention is fused.
     With `checkpoint`, only the input of each layer is kept; the loss is computed in
     `chunks`. Raises ValueError if the task or the model is unknown.
     """
     if task == "generate":
         shape = _shape(model)
         cache = tables.cache_bytes(shape, length, cache_bits / 8)
-        weights = serving.weight_bytes(shape, bits)
+        weights = tables.weight_bytes(shape, bits)
         return Need(weights, caches=sequences * cache)
     if task not in ("adapt", "train"):
         raise ValueError(f"a task is 'generate', 'adapt' or 'train', not '{task}'")

@@ -26,7 +26,6 @@ from d2l.serving import (
     decode_time,
     prefill_time,
     throughput,
-    weight_bytes,
 )
 from d2l.tables import LanguageShape
 from d2l.training_plans import (
@@ -226,12 +225,7 @@ def _step_memory_expected(row: Row) -> float:
 
 def _generation(row: Row) -> float:
     shape = _shape(row)
-    return weight_bytes(shape, row.bits) + tables.cache_bytes(shape, row.length)
-
-
-def _generation_expected(row: Row) -> float:
-    model = _transformer(row)
-    return expected.generation_memory(model, _shape(row), row.bits, row.length)
+    return tables.weight_bytes(shape, row.bits) + tables.cache_bytes(shape, row.length)
 
 
 def _decode(row: Row) -> float:
@@ -412,7 +406,7 @@ KINDS = {
          "model bits micro length adapters recompute loss", _fine_tuning,
          _fine_tuning_expected, "LEFT"),
         ("generation", "generation", False, "python -m d2l memory --generate",
-         "model bits length", _generation, _generation_expected, ""),
+         "model bits length", _generation, _generation, ""),
         ("decode", "decode", True, "bytes of a token in Inference",
          "model card gpus bits length split", _decode, _decode_expected,
          f"{_CALLS} LLAMA_CPP_KERNELS CALL EAGER_CALLS ALL_REDUCE"),

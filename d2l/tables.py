@@ -167,21 +167,40 @@ def rental_costs(
 
 LanguageShape = namedtuple(
     "LanguageShape",
-    "params active layers heads kv_heads head_size context experts used",
-    defaults=(0, 1, 1),
+    "params active layers heads kv_heads head_size context experts used embedding head",
+    defaults=(0, 1, 1, 0, 0),
 )
+
+
+def _ends(vocabulary: int, width: int) -> dict[str, int]:
+    """Return the parameters of an embedding and of a head with a matrix of its own."""
+    return {"embedding": vocabulary * width, "head": vocabulary * width}
+
 
 # As the makers publish them: Meta.Llama, Mistral.2024, Qwen.2024 and Qwen.2025 in the
 # bibliography. `active` are the parameters that compute a token: all but the embedding
 # and, in a mixture of experts, those of the experts that are not used. `context` is the
-# number of tokens that the model is made for, 0 if it is not known.
+# number of tokens that the model is made for, 0 if it is not known. `embedding` are the
+# parameters of the embedding, 0 if the head has the same matrix.
 SHAPES = {
-    "Llama 3 8B": LanguageShape(8.03e9, 7.50e9, 32, 32, 8, 128, 8192),
-    "Llama 3 70B": LanguageShape(70.6e9, 69.5e9, 80, 64, 8, 128, 8192),
-    "Mistral 7B": LanguageShape(7.25e9, 7.11e9, 32, 32, 8, 128, 32768),
-    "Qwen2.5 7B": LanguageShape(7.62e9, 7.07e9, 28, 28, 4, 128, 32768),
-    "Qwen3 8B": LanguageShape(8.19e9, 7.57e9, 36, 32, 8, 128, 40960),
-    "Qwen3 30B-A3B": LanguageShape(30.5e9, 3.04e9, 48, 32, 4, 128, 40960, 128, 8),
+    "Llama 3 8B": LanguageShape(
+        *(8.03e9, 7.50e9, 32, 32, 8, 128, 8192), **_ends(128256, 4096)
+    ),
+    "Llama 3 70B": LanguageShape(
+        *(70.6e9, 69.5e9, 80, 64, 8, 128, 8192), **_ends(128256, 8192)
+    ),
+    "Mistral 7B": LanguageShape(
+        *(7.25e9, 7.11e9, 32, 32, 8, 128, 32768), **_ends(32768, 4096)
+    ),
+    "Qwen2.5 7B": LanguageShape(
+        *(7.62e9, 7.07e9, 28, 28, 4, 128, 32768), **_ends(152064, 3584)
+    ),
+    "Qwen3 8B": LanguageShape(
+        *(8.19e9, 7.57e9, 36, 32, 8, 128, 40960), **_ends(151936, 4096)
+    ),
+    "Qwen3 30B-A3B": LanguageShape(
+        *(30.5e9, 3.04e9, 48, 32, 4, 128, 40960, 128, 8), **_ends(151936, 2048)
+    ),
 }
 
 
@@ -201,12 +220,31 @@ def read_params(shape: LanguageShape, batch_size: int) -> float:
     """Return the number of parameters that a step reads for a batch of tokens.
 
     A dense model reads `active`. In a mixture of experts, each token uses `used` of
-    `experts`, all equally often, and a step reads the experts of any of its tokens.
+    `experts`, all equally often, and a step reads the experts of any of its tokens, but
+    only rows of the embedding.
     """
     if shape.experts == 1:
         return shape.active
     idle = (1 - shape.used / shape.experts) ** (batch_size - 1)
-    return shape.params - (shape.params - shape.active) * idle
+    most = shape.params - shape.embedding
+    return most - (most - shape.active) * idle
+
+
+def weight_bytes(shape: LanguageShape, bits: float) -> float:
+    """Return the bytes of all weights, in so many bits in the layers.
+
+    The embedding and the head stay in 16 bits, unless the layers have more.
+    """
+    return _bytes(shape.params, shape.embedding + shape.head, bits)
+
+
+def read_bytes(shape: LanguageShape, batch_size: int, bits: float) -> float:
+    """Return the bytes of `read_params` if the layers have so many bits."""
+    return _bytes(read_params(shape, batch_size), shape.head, bits)
+
+
+def _bytes(params: float, ends: float, bits: float) -> float:
+    return bits / 8 * (params - ends) + max(bits, 16) / 8 * ends
 
 
 @dataclass

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from d2l import tables
 from d2l.language_models import Transformer
 
 
@@ -501,12 +502,8 @@ def training_rate(plan: TrainingPlan, hardware: Hardware) -> float:
 
 
 def quantized_bytes(model: Transformer, bits: float) -> float:
-    """Return the bytes of weights whose layers have so many bits.
-
-    The embedding and the head stay in 16 bits.
-    """
-    ends = model.vocabulary * model.width * (1 if model.tied else 2)
-    return bits / 8 * (model.params - ends) + 2 * ends
+    """Return the bytes of weights as `tables.weight_bytes` does."""
+    return tables.weight_bytes(model.shape, bits)
 
 
 def lora_params(model: Transformer, rank: int) -> int:

@@ -91,7 +91,7 @@ const MISSING = [
   ["prefill", has("id", "dai-a100-1-8b-f16-pp1024"), "unknown; other rows contradict this one"],
   ["prefill", () => true, "probably kernels that come near the peak on this card"],
   ["serving", isSplit("tensor"), "all-reduces between the GPUs, and limits to users other than memory"],
-  ["serving", () => true, "calls and bookkeeping between the steps"],
+  ["serving", () => true, "calls and bookkeeping, and prompts that no step hides"],
   ["cache", () => true, "the room that the pass of a prompt needs at its peak"],
   ["product", () => true, "the start of the kernel, and tiles for too few multiprocessors"],
   ["step", ({ settings }) => /\bbatch 1\b/.test(settings), "a slower host: each call takes longer"],

@@ -4,7 +4,7 @@
  * library that they repeat are memory_need, peak_share and rental_costs.
  */
 import * as memory from "./memory-arithmetic.js";
-import { cacheBytes } from "./inference-arithmetic.js";
+import { cacheBytes, weightBytes } from "./inference-arithmetic.js";
 import { published } from "./language-models.js";
 import * as usual from "./expectations.js";
 
@@ -21,9 +21,12 @@ export const activeParameters = (sizes) => {
 };
 
 const generatingNeed = (name, sizes, bits, length) => {
-  const { layers, width, heads, keyHeads } = sizes;
+  const { layers, width, heads, keyHeads, tied } = sizes;
   const shape = { layers, kvHeads: keyHeads, headSize: width / heads };
-  const weights = ((published[name] ?? countParameters(sizes)) * bits) / 8;
+  const counted = { params: countParameters(sizes), vocabulary: sizes.vocabulary };
+  const { params, vocabulary } = { ...counted, ...published[name] };
+  const head = vocabulary * width;
+  const weights = weightBytes({ params, embedding: tied ? 0 : head, head }, bits);
   return { weights, training: 0, activations: 0, logits: 0, caches: cacheBytes(shape, length) };
 };
 

@@ -280,8 +280,8 @@ const DATES = CARDS.flatMap(({ offers }) => offers.map(([, date]) => date)).sort
 const NOTES = [
   "The sums are those of memory_need in d2l.needs: one sequence on one GPU, with a fused " +
     "attention; adapters have rank 16, and all parameters train with Adam in 32 bits, in " +
-    "layers of 16. A card counts as large enough if a tenth of its memory stays free; measure " +
-    "first if less than a third does.",
+    "layers of 16. With 4.5 bits, the embedding and the head stay in 16. A card counts as " +
+    "large enough if a tenth of its memory stays free; measure first if less than a third does.",
   "A run computes 6 operations for each token and parameter that computes it, at a share of " +
     `the peak: ${percent(usual.PEAK_SHARE_RTX)} on an RTX card, ${percent(usual.PEAK_SHARE_A100)} ` +
     `on an A100, ${percent(usual.PEAK_SHARE)} on others (peak_share in d2l.tables, from ` +

@@ -41,7 +41,10 @@ export const models = {
   "MPT 70B": gpt(80, 8192, 64, 50368, 2048),
 };
 
-/** The parameters of models whose makers publish a rounded number, as d2l/tables.py has them. */
+/** What d2l/tables.py has of models that generate text: the parameters that their makers
+ * publish, rounded, and a vocabulary that is larger than in training.
+ * @type {Record<string, any>} */
 export const published = {
-  ...{ "Llama 3 8B": 8.03e9, "Llama 3 70B": 70.6e9, "Mistral 7B": 7.25e9, "Qwen2.5 7B": 7.62e9 },
+  ...{ "Llama 3 8B": { params: 8.03e9 }, "Llama 3 70B": { params: 70.6e9 } },
+  ...{ "Mistral 7B": { params: 7.25e9, vocabulary: 32768 }, "Qwen2.5 7B": { params: 7.62e9 } },
 };

@@ -102,14 +102,50 @@ def test_the_text_has_the_numbers_of_the_table():
         f"{times('decode')} times; a server produces its bound divided by "
         f"{times('serving')}",
         f"{times('training', 'high')} times for training, "
-        f"{times('decode', 'high')} times for decoding and for a server",
+        f"{times('decode', 'high')} times for decoding, "
+        f"{times('serving', 'high')} times for a server",
         f"training needed at most {times('memory', 'low')} times what is predicted, "
         f"fine-tuning {times('fine-tuning', 'low')} times, "
         f"and generation {times('generation', 'low')} times",
     ):
         assert words in text
-    assert times("decode", "high") == times("serving", "high")
     assert len(STORED["sources"]) == 15 and "fifteen sources" in text
+
+
+INFERENCE = writer.SECTION.with_name("inference.md").read_text("utf-8")
+
+
+def shares(model, *cards, bound=serving.throughput):
+    """Return the published throughputs as shares of a bound, the smallest first."""
+    chosen = [
+        row
+        for row in ROWS.values()
+        if row.kind == "serving"
+        and row.model == model
+        and (row.card, row.gpus) in cards
+    ]
+    servers = [predictions.server_of(row) for row in chosen]
+    bounds = [bound(server, serving.capacity(server)) for server in servers]
+    return sorted(row.measured / each for row, each in zip(chosen, bounds, strict=True))
+
+
+def spread(found):
+    return f"{found[0]:.2f} to {found[-1]:.2f}"
+
+
+def test_the_section_on_inference_has_the_shares_of_published_servers():
+    text = " ".join(INFERENCE.split())
+    one = "Llama 3 8B", ("H100", 1)
+    shortest, *apart = shares(*one, bound=serving.throughput_without_chunks)
+    for words in (
+        f"it is {spread(shares(*one))} of this bound",
+        f"nine pairs are {spread(apart)}",
+        f"it is {shortest:.2f} of either",
+        f"{spread(shares('Llama 3 8B', ('H200', 1)))} of it for 8B on an H200",
+        f"{spread(shares('Llama 3 70B', ('H200', 1), ('H100', 2)))} for 70B",
+        f"{spread(shares('Llama 3 405B', ('H200', 8), ('H100', 8)))} for 405B",
+    ):
+        assert words in text
 
 
 def outcome(name, row):

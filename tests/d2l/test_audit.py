@@ -246,7 +246,7 @@ FAULTS = {
     "a product of half the FLOPs": wrap(predictions, "product_time", lambda s: 2 * s),
     "GB as GiB": (published, "SCALES", published.SCALES | {"GiB": 1e9}),
     "weights without the embedding": wrap(
-        serving, "weight_bytes", lambda size: 0.95 * size
+        tables, "weight_bytes", lambda size: 0.95 * size
     ),
     "embeddings in 4 bits": wrap(
         training_plans, "quantized_bytes", lambda size: 0.95 * size
@@ -398,14 +398,12 @@ def test_weights_are_those_of_the_memory_command(capsys):
 
     rows = [row for row in published.published_rows() if row.kind == "generation"]
     for each in rows:
-        shape = predictions.LANGUAGE_SHAPES[each.model]
-        sizes = f"{shape.layers},{shape.kv_heads},{shape.head_size},{shape.params:.0f}"
-        given = ["model", "--generate", "1", "--shape", sizes]
+        given = [each.model, "--generate", "1"]
         assert command.main(["memory", *given, "--weight-bits", str(each.bits)]) == 0
         weights, *_ = capsys.readouterr().out.splitlines()
         mib = float(weights.split()[1].replace(",", ""))
         found = predictions.predict("generation", each)
-        assert found / 2**20 == pytest.approx(mib, abs=0.01)
+        assert found / 2**20 == pytest.approx(mib, rel=2e-4)  # a cache of a token
 
 
 def test_sizes_agree_with_the_shapes_of_the_sections():

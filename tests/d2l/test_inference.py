@@ -85,9 +85,12 @@ def test_a_mixture_reads_the_experts_that_its_tokens_use(d2l):
     for _ in range(200):
         used = {e for _ in range(16) for e in draw.sample(range(128), 8)}
         idle += 1 - len(used) / 128
-    share = (mixture.params - mixture.active) / (1 - 8 / 128)
-    expected = mixture.params - share * idle / 200
+    experts = mixture.params - mixture.embedding - mixture.active  # not used
+    share = experts / (1 - 8 / 128)
+    expected = mixture.params - mixture.embedding - share * idle / 200
     assert read_params(mixture, 16) == pytest.approx(expected, rel=0.01)
+    embedding = 151936 * 2048  # of which tokens read rows
+    assert read_params(mixture, 10**6) == mixture.params - embedding
 
 
 def test_tokens_beyond_the_cache_are_one_line(d2l):
@@ -145,6 +148,22 @@ def test_a_prompt_that_cannot_be_continued_is_one_line(d2l, prompt, count, messa
         d2l.generate(model, fractions, 1)
 
 
+def test_a_list_is_no_prompt(d2l):
+    model = d2l.make_language_model(1, 16, heads=2, kv_heads=1, vocabulary=10)
+    with pytest.raises(ValueError, match="a prompt is an array of tokens, not list"):
+        d2l.generate(model, [[1, 2]], 1)
+
+
+def test_a_model_has_layers_and_decodes_at_least_one_token(d2l):
+    for layers in 0, -1:
+        with pytest.raises(ValueError, match=f"layers, not {layers}"):
+            d2l.make_language_model(layers, 16, heads=2, kv_heads=1, vocabulary=10)
+    model = d2l.make_language_model(1, 16, heads=2, kv_heads=1, vocabulary=10)
+    none = numbers(d2l, [[1]])[:, :0]
+    with pytest.raises(ValueError, match="at least one token"):
+        d2l.decode(model, none, d2l.make_cache(model, 1, 3), 0)
+
+
 def test_weights_and_caches_are_on_the_first_gpu(d2l, fw, monkeypatch):
     gpu = fw.torch.device("meta") if fw.tab == "pytorch" else fw.second
     fw.pretend(monkeypatch, gpu)
@@ -180,5 +199,5 @@ def test_chunks_gain_or_lose_throughput_of_a_full_server_as_the_section_says(d2l
     gains = [times[math.inf] / times[budget] for budget in (512, 256)]
     assert [f"{gain:.2f}" for gain in gains] == ["1.10", "0.90"]
     text = " ".join((CHAPTER / "inference.md").read_text("utf-8").split())
-    assert "`serve` generates 1.10 times as many" in text
-    assert "it generates only 0.90 times as many" in text
+    assert "Chunks of 512 tokens raise the throughput by a tenth" in text
+    assert "chunks of 256 lower it by a tenth" in text

@@ -56,7 +56,9 @@ def test_preemption_frees_the_pages_of_the_last_request(d2l):
         ([(0, 1, 1), (0, 1, -2)], {}, "request 1 has 1 tokens and wants -2"),
         ([(0, 30, 4)], {"pages": 2}, "request 0 does not fit into 2 pages"),
         ([(1, 1, 1), (0, 1, 1)], {}, "request 1 arrives before"),
-        ([(0, 1, 1), (math.nan, 1, 1)], {}, "request 1 arrives before"),
+        ([(0, 1, 1), (math.nan, 1, 1)], {}, "request 1 arrives at nan"),
+        ([(math.nan, 1, 1)], {}, "request 0 arrives at nan"),
+        ([(math.inf, 1, 1)], {}, "request 0 arrives at inf"),
     ],
 )
 def test_requests_that_cannot_be_served_are_one_line(d2l, requests, options, message):

@@ -106,14 +106,14 @@ test("a card that is too small is last, pale and without a price", () => {
 
 test("generating text has users and the price of an hour in place of a run", () => {
   const chat = { model: "llama-3-8b", task: "generate4" };
-  // By hand: (0.9 · 15.836e9 - 8.03e9 · 0.5625) / (4096 · 131072) = 18.1
+  // By hand: (0.9 · 15.836e9 - 6.98e9 · 0.5625 - 2 · 1.05e9) / (4096 · 131072) = 15.3
   const t4 = rowsOf(chat).find(({ name }) => name === "T4");
-  assert.deepEqual([t4.users, ...t4.costs], [18, 0.5, 0.5904]);
-  includes(result(decide, chat), "for one user", "RTX 4090: $0.34 to 0.74 for an hour with 31 users");
+  assert.deepEqual([t4.users, ...t4.costs], [15, 0.5, 0.5904]);
+  includes(result(decide, chat), "for one user", "RTX 4090: $0.34 to 0.74 for an hour with 29 users");
   // Twice the tokens, half the users
   const long = rowsOf({ ...chat, context: 8192 }).find(({ name }) => name === "T4");
-  assert.equal(long.users, 9);
-  includes(plain(decide.draw(changed(decide, chat), 640)), "18 users, $0.50 to 0.59 an hour");
+  assert.equal(long.users, 7);
+  includes(plain(decide.draw(changed(decide, chat), 640)), "15 users, $0.50 to 0.59 an hour");
 });
 
 test("a model that no card holds is said to fit on none", () => {

@@ -228,6 +228,8 @@ def shapes() -> dict[str, Any]:
         name: {
             "params": shape.params,
             "active": shape.active,
+            "layers": shape.layers,
+            "width": shape.heads * shape.head_size,
             "read": {n: tables.read_params(shape, n) for n in (1, 16)},
             "caches": {n: tables.cache_bytes(shape, n) for n in (512, 8192)},
         }

@@ -130,9 +130,12 @@ test("users fit beside a model on the same cards in the figure and in the librar
 });
 
 test("a server has the users and the throughput that the library predicts", () => {
-  for (const { server, users, throughput, room, expected } of servers) {
+  for (const { server, users, throughput, apart, room, expected } of servers) {
     assert.equal(inference.capacity(server), users);
-    close(inference.step(server, Math.max(1, users)).throughput, throughput, EXACT);
+    const bounds = inference.step(server, Math.max(1, users));
+    close(bounds.throughput, throughput, EXACT);
+    close(bounds.apart, apart, EXACT);
+    assert.ok(expected < apart && apart <= throughput * (1 + 1e-9));
     assert.equal(inference.expectedCapacity(server), room);
     close(inference.expectedStep(server, Math.max(1, room)).throughput, expected, EXACT);
   }

@@ -221,6 +221,7 @@ def served(row: Row) -> dict[str, Any]:
         | {"input": server.input, "output": server.output},
         "users": users,
         "throughput": serving.throughput(server, max(1, users)),
+        "apart": serving.throughput_without_chunks(server, max(1, users)),
         "room": room,
         "expected": expectations.server_throughput(server, max(1, room), usual),
     }
