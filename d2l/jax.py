@@ -133,44 +133,45 @@ from d2l.tables import (
 
 # fmt: off
 __all__ = [
-    "Block", "Callback", "Checkpoints", "Classifier", "DataModule", "Decoder",
-    "DeepMLP", "Digits", "FrameworkInfo", "GPUReport", "HyperParameters",
+    "Barrier", "Block", "Callback", "Checkpoints", "Classifier", "DataModule",
+    "Decoder", "DeepMLP", "Digits", "FrameworkInfo", "GPUReport", "HyperParameters",
     "LinearRegression", "LinearRegressionScratch", "MFU", "MLP", "Machine", "Module",
-    "Operation", "OperationRecorder", "Operations", "ProgressBoard", "Request", "SGD",
-    "SHAPES", "StepMemory", "SyntheticRegressionData", "Timer", "Trainer",
-    "TransformerLayer", "add_to_class", "array_bytes", "build_problems",
-    "bus_bandwidth", "cache_bytes", "card_data", "card_holds", "cited", "cited_rows",
-    "compile_kernel", "compute_in", "count_collectives", "count_instructions",
-    "count_messages", "count_traffic", "cpu", "decode", "device_group", "figure",
-    "fit_copy", "free_address", "gpu", "gpu_compiler_command", "gpu_info", "gpu_limits",
-    "gpu_report", "in_background", "keep_freed_memory", "language_model_plan",
-    "large_sum", "latest_checkpoint", "launch", "launcher_problems", "layout_program",
-    "lean_tanh", "likeliest", "list_operations", "make_cache", "make_language_model",
-    "mean", "measure_machine", "memory_problems", "memory_tape", "move_to", "nbytes",
-    "nn_Module", "num_gpus", "numpy", "nvidia_smi", "occupancy", "pipeline_order",
-    "pipeline_times", "plan_memory", "plot", "plot_ladder", "plot_trace",
-    "predict_memory", "product_times", "publish_checkpoint", "queue_times",
-    "rank_environment", "read_arrays", "read_collectives", "remedy", "rental_costs",
-    "rental_offers", "resnet18_adapters", "resnet18_calls", "resnet18_checkpointing",
-    "resnet18_copy", "resnet18_epoch", "resnet18_fits", "resnet18_freight",
-    "resnet18_intensity", "resnet18_products", "resnet18_roles", "resnet18_speedup",
-    "resnet18_traffic", "resnet18_waves", "ring_time", "run_kernel",
-    "scaling_efficiency", "schedule_buckets", "serve", "set_axes", "set_figsize",
-    "show_error", "show_images", "sight_problems", "square_product", "step_needs",
-    "stored_collectives", "stored_plans", "stored_turns", "synchronize", "time_call",
-    "time_in_turn", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks",
-    "usable_memory", "use_svg_display", "verdict", "visible_gpus", "wave_efficiency",
-    "write_arrays"
+    "Operation", "OperationRecorder", "Operations", "PersistentProduct",
+    "ProgressBoard", "Request", "RoleProduct", "SGD", "SHAPES", "StepMemory",
+    "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer", "add_to_class",
+    "array_bytes", "build_problems", "bus_bandwidth", "cache_bytes", "card_data",
+    "card_holds", "cited", "cited_rows", "compile_kernel", "compute_in",
+    "count_collectives", "count_instructions", "count_messages", "count_traffic", "cpu",
+    "decode", "device_group", "figure", "fit_copy", "free_address", "gpu",
+    "gpu_compiler_command", "gpu_info", "gpu_limits", "gpu_report", "in_background",
+    "keep_freed_memory", "language_model_plan", "large_sum", "latest_checkpoint",
+    "launch", "launcher_problems", "layout_program", "lean_tanh", "likeliest",
+    "list_operations", "make_cache", "make_language_model", "mean", "measure_machine",
+    "memory_problems", "memory_tape", "move_to", "nbytes", "nn_Module", "num_gpus",
+    "numpy", "nvidia_smi", "occupancy", "pipeline_order", "pipeline_times",
+    "plan_memory", "plot", "plot_ladder", "plot_trace", "predict_memory",
+    "product_times", "publish_checkpoint", "queue_times", "rank_environment",
+    "read_arrays", "read_collectives", "remedy", "rental_costs", "rental_offers",
+    "resnet18_adapters", "resnet18_calls", "resnet18_checkpointing", "resnet18_copy",
+    "resnet18_epoch", "resnet18_fits", "resnet18_freight", "resnet18_intensity",
+    "resnet18_products", "resnet18_roles", "resnet18_speedup", "resnet18_traffic",
+    "resnet18_waves", "ring_time", "run_kernel", "scaling_efficiency",
+    "schedule_buckets", "serve", "set_axes", "set_figsize", "show_error", "show_images",
+    "sight_problems", "square_product", "step_needs", "stored_collectives",
+    "stored_plans", "stored_turns", "synchronize", "time_call", "time_in_turn",
+    "try_all_gpus", "try_devices", "try_gpu", "turn_clocks", "usable_memory",
+    "use_svg_display", "verdict", "visible_gpus", "wave_efficiency", "write_arrays"
 ]
 from d2l.common import (  # noqa: F401, I001
-    Block, GPULimits, LanguageModel, Machine, Operation, Request, StepMemory,
-    ThreadPoolExecutor, Traffic, add_to_class, bus_bandwidth, by_card, check_heads,
-    check_requests, check_room, complete_checkpoints, dataclass, draft_checkpoint,
-    faster_device, figure, figures, gpu_limits, gpu_step_time, in_background,
-    largest_batch, latest_checkpoint, occupancy, pipeline_order, pipeline_times,
-    product_times, queue_times, residual_blocks, resnet18_seconds, resnet18_waves,
-    ring_time, scaling_efficiency, schedule_buckets, serve, step_needs, verdict,
-    wait_for_disk, wave_efficiency
+    Barrier, Block, Counter, GPULimits, LanguageModel, Machine, Operation,
+    PersistentProduct, Request, RoleProduct, SM, StepMemory, ThreadPoolExecutor,
+    Traffic, Work, add_to_class, bus_bandwidth, by_card, check_heads, check_requests,
+    check_room, complete_checkpoints, dataclass, draft_checkpoint, faster_device,
+    figure, figures, gpu_limits, gpu_step_time, heapq, in_background, largest_batch,
+    latest_checkpoint, occupancy, pipeline_order, pipeline_times, product_times,
+    queue_times, residual_blocks, resnet18_seconds, resnet18_waves, ring_time,
+    scaling_efficiency, schedule_buckets, serve, step_needs, verdict, wait_for_disk,
+    wave_efficiency
 )
 # fmt: on
 d2l = sys.modules[__name__]
@@ -3816,4 +3817,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from c387da071f4a7f9c.
+# Generated from 46274ec2c8b7e1dd.

@@ -122,43 +122,43 @@ from d2l.tables import (
 
 # fmt: off
 __all__ = [
-    "Block", "Callback", "Checkpoints", "Classifier", "DataModule", "DeepMLP", "Device",
-    "Digits", "FrameworkInfo", "GPUReport", "HyperParameters", "LinearRegression",
-    "LinearRegressionScratch", "MFU", "MLP", "Machine", "Module", "Operation",
-    "ProgressBoard", "Recompute", "Request", "SGD", "SHAPES", "StepMemory",
-    "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer", "add_to_class",
-    "build_problems", "bus_bandwidth", "cache_bytes", "card_data", "card_holds",
-    "cited", "cited_rows", "compile_cuda", "compile_kernel", "count_instructions",
-    "count_traffic", "cpu", "decode", "figure", "fit_copy", "free_ports", "gpu",
-    "gpu_info", "gpu_limits", "gpu_report", "in_background", "in_precision",
-    "join_workers", "keep_freed_memory", "large_sum", "latest_checkpoint", "launch",
-    "launcher_problems", "likeliest", "list_operations", "make_cache",
-    "make_language_model", "mean", "measure_machine", "memory_info", "memory_problems",
-    "memory_tape", "mirrored_strategy", "move_to", "nbytes", "needed_operations",
-    "nn_Module", "num_gpus", "numpy", "nvidia_smi", "occupancy", "pipeline_order",
-    "pipeline_times", "plot", "plot_ladder", "plot_trace", "predict_memory",
-    "product_times", "publish_checkpoint", "queue_times", "rank_environment", "remedy",
-    "rental_costs", "rental_offers", "replica_id", "resnet18_adapters",
-    "resnet18_calls", "resnet18_checkpointing", "resnet18_copy", "resnet18_epoch",
-    "resnet18_fits", "resnet18_freight", "resnet18_intensity", "resnet18_products",
-    "resnet18_roles", "resnet18_speedup", "resnet18_traffic", "resnet18_waves",
-    "ring_time", "run_kernel", "run_on", "scaling_efficiency", "schedule_buckets",
-    "scratch_tensors", "send", "serve", "set_axes", "set_figsize", "show_error",
-    "show_images", "sight_problems", "simulate_kernel", "square_product", "step_needs",
-    "stored_collectives", "stored_plans", "stored_turns", "synchronize", "time_call",
-    "time_in_turn", "trace", "try_all_gpus", "try_devices", "try_gpu", "turn_clocks",
-    "usable_memory", "use_svg_display", "verdict", "visible_gpus", "wave_efficiency",
-    "worker_rank"
+    "Barrier", "Block", "Callback", "Checkpoints", "Classifier", "DataModule",
+    "DeepMLP", "Device", "Digits", "FrameworkInfo", "GPUReport", "HyperParameters",
+    "LinearRegression", "LinearRegressionScratch", "MFU", "MLP", "Machine", "Module",
+    "Operation", "PersistentProduct", "ProgressBoard", "Recompute", "Request",
+    "RoleProduct", "SGD", "SHAPES", "StepMemory", "SyntheticRegressionData", "Timer",
+    "Trainer", "TransformerLayer", "add_to_class", "build_problems", "bus_bandwidth",
+    "cache_bytes", "card_data", "card_holds", "cited", "cited_rows", "compile_cuda",
+    "compile_kernel", "count_instructions", "count_traffic", "cpu", "decode", "figure",
+    "fit_copy", "free_ports", "gpu", "gpu_info", "gpu_limits", "gpu_report",
+    "in_background", "in_precision", "join_workers", "keep_freed_memory", "large_sum",
+    "latest_checkpoint", "launch", "launcher_problems", "likeliest", "list_operations",
+    "make_cache", "make_language_model", "mean", "measure_machine", "memory_info",
+    "memory_problems", "memory_tape", "mirrored_strategy", "move_to", "nbytes",
+    "needed_operations", "nn_Module", "num_gpus", "numpy", "nvidia_smi", "occupancy",
+    "pipeline_order", "pipeline_times", "plot", "plot_ladder", "plot_trace",
+    "predict_memory", "product_times", "publish_checkpoint", "queue_times",
+    "rank_environment", "remedy", "rental_costs", "rental_offers", "replica_id",
+    "resnet18_adapters", "resnet18_calls", "resnet18_checkpointing", "resnet18_copy",
+    "resnet18_epoch", "resnet18_fits", "resnet18_freight", "resnet18_intensity",
+    "resnet18_products", "resnet18_roles", "resnet18_speedup", "resnet18_traffic",
+    "resnet18_waves", "ring_time", "run_kernel", "run_on", "scaling_efficiency",
+    "schedule_buckets", "scratch_tensors", "send", "serve", "set_axes", "set_figsize",
+    "show_error", "show_images", "sight_problems", "simulate_kernel", "square_product",
+    "step_needs", "stored_collectives", "stored_plans", "stored_turns", "synchronize",
+    "time_call", "time_in_turn", "trace", "try_all_gpus", "try_devices", "try_gpu",
+    "turn_clocks", "usable_memory", "use_svg_display", "verdict", "visible_gpus",
+    "wave_efficiency", "worker_rank"
 ]
 from d2l.common import (  # noqa: F401, I001
-    Block, GPULimits, LanguageModel, Machine, Operation, Request, StepMemory,
-    ThreadPoolExecutor, Traffic, add_to_class, bus_bandwidth, by_card, check_heads,
-    check_requests, check_room, complete_checkpoints, dataclass, draft_checkpoint,
-    faster_device, figure, figures, gpu_limits, gpu_step_time, in_background,
-    largest_batch, latest_checkpoint, math, occupancy, pipeline_order, pipeline_times,
-    product_times, queue_times, residual_blocks, resnet18_seconds, resnet18_waves,
-    ring_time, scaling_efficiency, schedule_buckets, serve, step_needs, verdict,
-    wait_for_disk, wave_efficiency
+    Barrier, Block, GPULimits, LanguageModel, Machine, Operation, PersistentProduct,
+    Request, RoleProduct, SM, StepMemory, ThreadPoolExecutor, Traffic, Work,
+    add_to_class, bus_bandwidth, by_card, check_heads, check_requests, check_room,
+    complete_checkpoints, dataclass, draft_checkpoint, faster_device, figure, figures,
+    gpu_limits, gpu_step_time, heapq, in_background, largest_batch, latest_checkpoint,
+    math, occupancy, pipeline_order, pipeline_times, product_times, queue_times,
+    residual_blocks, resnet18_seconds, resnet18_waves, ring_time, scaling_efficiency,
+    schedule_buckets, serve, step_needs, verdict, wait_for_disk, wave_efficiency
 )
 # fmt: on
 d2l = sys.modules[__name__]
@@ -3657,4 +3657,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from e2d05f44c3c2dc16.
+# Generated from cf9c54d2163360b7.
