@@ -382,8 +382,10 @@ class SM:
 
     def find_race(self, new: Work, old: Work) -> None:
         """Note if new work uses a buffer that old work is still using."""
+        if old.end <= self.clock or old.unit == new.unit:
+            return
         shared = new.writes & (old.reads | old.writes) | new.reads & old.writes
-        if shared and old.end > self.clock and old.unit != new.unit:
+        if shared:
             name = min(shared)
             uses = ["written" if name in work.writes else "read" for work in (new, old)]
             self.mistakes.append(
@@ -407,13 +409,9 @@ class SM:
 
     def resume(self, roles: dict, waits: dict) -> None:
         """Resume roles until all that are left have to wait."""
-        going = True
-        while going:
-            going = [
-                name
-                for name, (barrier, phase) in waits.items()
-                if barrier.has_ended(phase)
-            ]
+        while going := [
+            name for name, (barrier, phase) in waits.items() if barrier.has_ended(phase)
+        ]:
             for name in going:
                 wait = next(roles[name], None)
                 if wait:
@@ -440,7 +438,8 @@ class RoleProduct:
         self.empty = [Barrier(f"empty[{s}]") for s in range(stages)]
         self.done, self.end = Barrier("done"), Barrier("end")
         self.a, self.b = ([0 * tile] * stages for tile in self.tiles(0))
-        self.sums, self.results = [0] * sums, []
+        self.sums = [0] * sums
+        self.results: list[Any] = []
 
     def tiles(self, t: int) -> tuple[Any, Any]:
         """Return the tiles of A and B for turn t."""
@@ -834,4 +833,4 @@ def by_card(answer: Callable) -> str:
     return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
 
 
-# Generated from 8eab1f41d3d3a6c8.
+# Generated from b062ff5f45438e70.

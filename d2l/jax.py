@@ -3817,4 +3817,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 46274ec2c8b7e1dd.
+# Generated from dca2d0caf6a242a9.

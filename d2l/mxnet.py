@@ -3343,4 +3343,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 3e5ea83f6a25c29b.
+# Generated from 7f53a0948d290b7a.

@@ -3657,4 +3657,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from cf9c54d2163360b7.
+# Generated from 3973c360d46e7841.

@@ -3731,4 +3731,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 59e3c3632c146852.
+# Generated from d46167d4d5c72936.
