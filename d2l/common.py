@@ -833,4 +833,4 @@ def by_card(answer: Callable) -> str:
     return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
 
 
-# Generated from b062ff5f45438e70.
+# Generated from ce5e42e6ae526b51.

@@ -3817,4 +3817,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from dca2d0caf6a242a9.
+# Generated from a769f44ea7dae76d.

@@ -3343,4 +3343,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 7f53a0948d290b7a.
+# Generated from fc65658d9af12752.

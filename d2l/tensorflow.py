@@ -3657,4 +3657,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 3973c360d46e7841.
+# Generated from 8ba6a4ff8902acd5.

@@ -3731,4 +3731,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from d46167d4d5c72936.
+# Generated from 9179f2bec47e36b1.

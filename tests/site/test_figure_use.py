@@ -20,6 +20,7 @@ MOVING = {
     "shards": "Run the step",
     "clock": "Run the products",
     "loop": "Run fit",
+    "stages": "Run the turns",
 }
 
 
