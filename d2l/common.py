@@ -486,6 +486,12 @@ class RoleProduct:
 
         self.sm.start("the store", self.clocks["write"], done, [f"sum[{i}]"])
 
+    def run(self, **changed: Iterator) -> RoleProduct:
+        """Run the roles, in part changed ones, and return this product."""
+        roles = dict(load=self.load(), multiply=self.multiply(), store=self.store())
+        self.sm.run(**roles | changed)
+        return self
+
     def load(self):
         """Copy the tiles of all turns into the buffers."""
         for t in range(self.turns):
@@ -508,12 +514,6 @@ class RoleProduct:
         """Write the sum when all products are done."""
         yield self.done, 0
         self.write(self.end)
-
-    def run(self, **changed: Iterator):
-        """Run the roles, in part changed ones, and return the product."""
-        roles = dict(load=self.load(), multiply=self.multiply(), store=self.store())
-        self.sm.run(**roles | changed)
-        return self
 
 
 class PersistentProduct(RoleProduct):
@@ -833,4 +833,4 @@ def by_card(answer: Callable) -> str:
     return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
 
 
-# Generated from ce5e42e6ae526b51.
+# Generated from 1d04a2304cc2d0dc.

@@ -3817,4 +3817,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from a769f44ea7dae76d.
+# Generated from b0c858932f7d29e1.

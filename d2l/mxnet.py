@@ -3343,4 +3343,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from fc65658d9af12752.
+# Generated from ae02a3bad097a867.

@@ -3657,4 +3657,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 8ba6a4ff8902acd5.
+# Generated from 67494f5de1d5c355.

@@ -3731,4 +3731,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 9179f2bec47e36b1.
+# Generated from 7d60a22da4a04dc5.
