@@ -4,7 +4,7 @@
 import { percent, plural } from "./arithmetic.js";
 import * as arithmetic from "./stages-arithmetic.js";
 import { each, label, vertical, timeAxis, until, chart } from "./chart.js";
-import { steps, range } from "./controls.js";
+import { steps, range, more } from "./controls.js";
 import { figure } from "./explorable.js";
 
 const { area, sheet, legend } = chart("stages");
@@ -54,7 +54,7 @@ const draw = (state, width, motion) => {
   const run = runOf(state);
   const { turns, stages, total } = run;
   const isNarrow = width < 480;
-  const [left, beside] = isNarrow ? [44, 40] : [96, 92];
+  const [left, beside] = isNarrow ? [44, 40] : [96, 108];
   const right = width - beside;
   const all = (run.latency + run.copy + run.product) * TURNS; // with one buffer
   const scale = (right - left) / all;
@@ -151,7 +151,7 @@ export default figure({
   controls: [
     steps("stages", "Buffers", [1, 2, 3, 4, 5, 6], 2),
     range("latency", "Latency, in clocks", [0, 3000, 100], 900),
-    steps("columns", "Columns of a tile", [64, 128, 192, 256], 128),
+    ...more(steps("columns", "Columns of a tile", [64, 128, 192, 256], 128)),
   ],
   actions: [{ label: "Run the turns", motion: () => RUN }],
   invite: "Drag the first slider until the tensor cores no longer wait.",
