@@ -137,14 +137,14 @@ from d2l.wrappers import as_module
 
 # fmt: off
 __all__ = [
-    "Benchmark", "Block", "Callback", "Checkpoints", "Classifier", "DataModule",
-    "Decoder", "DeepMLP", "Digits", "FashionMNIST", "FrameworkInfo", "GPUReport",
-    "HyperParameters", "LinearRegression", "LinearRegressionScratch", "MFU", "MLP",
-    "Machine", "Module", "Operation", "OperationRecorder", "Operations",
-    "ProgressBoard", "Request", "SGD", "SHAPES", "StepMemory",
-    "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer", "add_to_class",
-    "array_bytes", "build_problems", "bus_bandwidth", "cache_bytes", "card_data",
-    "card_holds", "cited", "cited_rows", "compile_kernel", "compute_in",
+    "Barrier", "Benchmark", "Block", "Callback", "Checkpoints", "Classifier",
+    "DataModule", "Decoder", "DeepMLP", "Digits", "FashionMNIST", "FrameworkInfo",
+    "GPUReport", "HyperParameters", "LinearRegression", "LinearRegressionScratch",
+    "MFU", "MLP", "Machine", "Module", "Operation", "OperationRecorder", "Operations",
+    "PersistentProduct", "ProgressBoard", "Request", "RoleProduct", "SGD", "SHAPES",
+    "StepMemory", "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer",
+    "add_to_class", "array_bytes", "build_problems", "bus_bandwidth", "cache_bytes",
+    "card_data", "card_holds", "cited", "cited_rows", "compile_kernel", "compute_in",
     "count_collectives", "count_instructions", "count_messages", "count_traffic", "cpu",
     "decode", "device_group", "figure", "fit_copy", "free_address", "gpu",
     "gpu_compiler_command", "gpu_info", "gpu_limits", "gpu_report", "in_background",
@@ -167,14 +167,15 @@ __all__ = [
     "use_svg_display", "verdict", "visible_gpus", "wave_efficiency", "write_arrays"
 ]
 from d2l.common import (  # noqa: F401, I001
-    Block, GPULimits, LanguageModel, Machine, Operation, Request, StepMemory,
-    ThreadPoolExecutor, Traffic, add_to_class, bus_bandwidth, by_card, check_requests,
-    check_room, check_sizes, complete_checkpoints, dataclass, draft_checkpoint,
-    faster_device, figure, figures, gpu_limits, gpu_step_time, in_background,
-    largest_batch, latest_checkpoint, occupancy, pipeline_order, pipeline_times,
-    product_times, queue_times, residual_blocks, resnet18_seconds, resnet18_waves,
-    ring_time, scaling_efficiency, schedule_buckets, serve, step_needs, verdict,
-    wait_for_disk, wave_efficiency
+    Barrier, Block, Counter, GPULimits, LanguageModel, Machine, Operation,
+    PersistentProduct, Request, RoleProduct, SM, StepMemory, ThreadPoolExecutor,
+    Traffic, Work, add_to_class, bus_bandwidth, by_card, check_requests, check_room,
+    check_sizes, complete_checkpoints, dataclass, draft_checkpoint, faster_device,
+    figure, figures, gpu_limits, gpu_step_time, heapq, in_background, largest_batch,
+    latest_checkpoint, occupancy, pipeline_order, pipeline_times, product_times,
+    queue_times, residual_blocks, resnet18_seconds, resnet18_waves, ring_time,
+    scaling_efficiency, schedule_buckets, serve, step_needs, verdict, wait_for_disk,
+    wave_efficiency
 )
 # fmt: on
 d2l = sys.modules[__name__]
@@ -3922,4 +3923,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 028b4b830e88e154.
+# Generated from f3d1eb30ea474aa9.

@@ -125,16 +125,16 @@ from d2l.wrappers import as_module
 
 # fmt: off
 __all__ = [
-    "Benchmark", "Block", "Callback", "Checkpoint", "Checkpoints", "Classifier",
-    "DataModule", "DeepMLP", "Digits", "FashionMNIST", "FrameworkInfo", "GPUReport",
-    "HyperParameters", "LinearRegression", "LinearRegressionScratch", "MFU", "MLP",
-    "Machine", "MemoryTape", "Module", "Operation", "OperationRecorder",
-    "ProgressBoard", "Request", "SGD", "SHAPES", "StepMemory",
-    "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer", "add_to_class",
-    "all_arrays", "build_problems", "bus_bandwidth", "cache_bytes", "card_data",
-    "card_holds", "checkpoint", "cited", "cited_rows", "compile_cuda", "compile_kernel",
-    "count_instructions", "count_traffic", "cpu", "decode", "figure", "fit_copy",
-    "flatten", "free_ports", "gpu", "gpu_info", "gpu_limits", "gpu_report",
+    "Barrier", "Benchmark", "Block", "Callback", "Checkpoint", "Checkpoints",
+    "Classifier", "DataModule", "DeepMLP", "Digits", "FashionMNIST", "FrameworkInfo",
+    "GPUReport", "HyperParameters", "LinearRegression", "LinearRegressionScratch",
+    "MFU", "MLP", "Machine", "MemoryTape", "Module", "Operation", "OperationRecorder",
+    "PersistentProduct", "ProgressBoard", "Request", "RoleProduct", "SGD", "SHAPES",
+    "StepMemory", "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer",
+    "add_to_class", "all_arrays", "build_problems", "bus_bandwidth", "cache_bytes",
+    "card_data", "card_holds", "checkpoint", "cited", "cited_rows", "compile_cuda",
+    "compile_kernel", "count_instructions", "count_traffic", "cpu", "decode", "figure",
+    "fit_copy", "flatten", "free_ports", "gpu", "gpu_info", "gpu_limits", "gpu_report",
     "group_environment", "in_background", "keep_freed_memory", "large_sum",
     "latest_checkpoint", "launch", "launcher_problems", "likeliest", "list_operations",
     "make_cache", "make_language_model", "mean", "measure_machine", "memory_problems",
@@ -154,14 +154,14 @@ __all__ = [
     "visible_gpus", "wait_for_checkpoints", "wave_efficiency", "worker_store"
 ]
 from d2l.common import (  # noqa: F401, I001
-    Block, GPULimits, LanguageModel, Machine, Operation, Request, StepMemory,
-    ThreadPoolExecutor, Traffic, add_to_class, bus_bandwidth, by_card, check_requests,
-    check_room, check_sizes, complete_checkpoints, dataclass, draft_checkpoint,
-    faster_device, figure, figures, gpu_limits, gpu_step_time, in_background,
-    largest_batch, latest_checkpoint, math, occupancy, pipeline_order, pipeline_times,
-    product_times, queue_times, residual_blocks, resnet18_seconds, resnet18_waves,
-    ring_time, scaling_efficiency, schedule_buckets, serve, step_needs, verdict,
-    wait_for_disk, wave_efficiency
+    Barrier, Block, GPULimits, LanguageModel, Machine, Operation, PersistentProduct,
+    Request, RoleProduct, SM, StepMemory, ThreadPoolExecutor, Traffic, Work,
+    add_to_class, bus_bandwidth, by_card, check_requests, check_room, check_sizes,
+    complete_checkpoints, dataclass, draft_checkpoint, faster_device, figure, figures,
+    gpu_limits, gpu_step_time, heapq, in_background, largest_batch, latest_checkpoint,
+    math, occupancy, pipeline_order, pipeline_times, product_times, queue_times,
+    residual_blocks, resnet18_seconds, resnet18_waves, ring_time, scaling_efficiency,
+    schedule_buckets, serve, step_needs, verdict, wait_for_disk, wave_efficiency
 )
 # fmt: on
 d2l = sys.modules[__name__]
@@ -3738,4 +3738,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 419f837bc6f2ae32.
+# Generated from 659f4d153c2046de.

@@ -128,16 +128,17 @@ from d2l.wrappers import as_module
 
 # fmt: off
 __all__ = [
-    "Benchmark", "Block", "Callback", "Checkpoints", "Classifier", "DataModule",
-    "DeepMLP", "Device", "Digits", "FashionMNIST", "FrameworkInfo", "GPUReport",
-    "HyperParameters", "LinearRegression", "LinearRegressionScratch", "MFU", "MLP",
-    "Machine", "Module", "Operation", "ProgressBoard", "Recompute", "Request", "SGD",
-    "SHAPES", "StepMemory", "SyntheticRegressionData", "Timer", "Trainer",
-    "TransformerLayer", "add_to_class", "build_problems", "bus_bandwidth",
-    "cache_bytes", "card_data", "card_holds", "cited", "cited_rows", "compile_cuda",
-    "compile_kernel", "count_instructions", "count_traffic", "cpu", "decode", "figure",
-    "fit_copy", "free_ports", "gpu", "gpu_info", "gpu_limits", "gpu_report",
-    "in_background", "in_precision", "join_workers", "keep_freed_memory", "large_sum",
+    "Barrier", "Benchmark", "Block", "Callback", "Checkpoints", "Classifier",
+    "DataModule", "DeepMLP", "Device", "Digits", "FashionMNIST", "FrameworkInfo",
+    "GPUReport", "HyperParameters", "LinearRegression", "LinearRegressionScratch",
+    "MFU", "MLP", "Machine", "Module", "Operation", "PersistentProduct",
+    "ProgressBoard", "Recompute", "Request", "RoleProduct", "SGD", "SHAPES",
+    "StepMemory", "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer",
+    "add_to_class", "build_problems", "bus_bandwidth", "cache_bytes", "card_data",
+    "card_holds", "cited", "cited_rows", "compile_cuda", "compile_kernel",
+    "count_instructions", "count_traffic", "cpu", "decode", "figure", "fit_copy",
+    "free_ports", "gpu", "gpu_info", "gpu_limits", "gpu_report", "in_background",
+    "in_precision", "join_workers", "keep_freed_memory", "large_sum",
     "latest_checkpoint", "launch", "launcher_problems", "likeliest", "list_operations",
     "make_cache", "make_language_model", "mean", "measure_machine", "memory_info",
     "memory_problems", "memory_tape", "mirrored_strategy", "move_to", "nbytes",
@@ -157,14 +158,14 @@ __all__ = [
     "wave_efficiency", "worker_rank"
 ]
 from d2l.common import (  # noqa: F401, I001
-    Block, GPULimits, LanguageModel, Machine, Operation, Request, StepMemory,
-    ThreadPoolExecutor, Traffic, add_to_class, bus_bandwidth, by_card, check_requests,
-    check_room, check_sizes, complete_checkpoints, dataclass, draft_checkpoint,
-    faster_device, figure, figures, gpu_limits, gpu_step_time, in_background,
-    largest_batch, latest_checkpoint, math, occupancy, pipeline_order, pipeline_times,
-    product_times, queue_times, residual_blocks, resnet18_seconds, resnet18_waves,
-    ring_time, scaling_efficiency, schedule_buckets, serve, step_needs, verdict,
-    wait_for_disk, wave_efficiency
+    Barrier, Block, GPULimits, LanguageModel, Machine, Operation, PersistentProduct,
+    Request, RoleProduct, SM, StepMemory, ThreadPoolExecutor, Traffic, Work,
+    add_to_class, bus_bandwidth, by_card, check_requests, check_room, check_sizes,
+    complete_checkpoints, dataclass, draft_checkpoint, faster_device, figure, figures,
+    gpu_limits, gpu_step_time, heapq, in_background, largest_batch, latest_checkpoint,
+    math, occupancy, pipeline_order, pipeline_times, product_times, queue_times,
+    residual_blocks, resnet18_seconds, resnet18_waves, ring_time, scaling_efficiency,
+    schedule_buckets, serve, step_needs, verdict, wait_for_disk, wave_efficiency
 )
 # fmt: on
 d2l = sys.modules[__name__]
@@ -3798,4 +3799,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from f863544a55eb4a2a.
+# Generated from 76bb9e3a11f22630.

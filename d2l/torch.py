@@ -148,17 +148,17 @@ from d2l.wrappers import as_module
 
 # fmt: off
 __all__ = [
-    "Benchmark", "Block", "Callback", "Checkpoints", "Classifier", "DataModule",
-    "DeepMLP", "Digits", "FashionMNIST", "FrameworkInfo", "GPUReport",
+    "Barrier", "Benchmark", "Block", "Callback", "Checkpoints", "Classifier",
+    "DataModule", "DeepMLP", "Digits", "FashionMNIST", "FrameworkInfo", "GPUReport",
     "HyperParameters", "LinearRegression", "LinearRegressionScratch", "MFU", "MLP",
     "Machine", "MemoryTape", "Module", "Operation", "OperationRecorder",
-    "ProgressBoard", "Request", "SGD", "SHAPES", "StepMemory",
-    "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer", "add_to_class",
-    "build_problems", "bus_bandwidth", "cache_bytes", "card_data", "card_holds",
-    "cited", "cited_rows", "compile_kernel", "count_collectives", "count_instructions",
-    "count_traffic", "cpu", "decode", "figure", "fit_copy", "gpu", "gpu_info",
-    "gpu_limits", "gpu_report", "in_background", "inner_loop", "interpret_kernel",
-    "keep_freed_memory", "large_sum", "latest_checkpoint", "launch",
+    "PersistentProduct", "ProgressBoard", "Request", "RoleProduct", "SGD", "SHAPES",
+    "StepMemory", "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer",
+    "add_to_class", "build_problems", "bus_bandwidth", "cache_bytes", "card_data",
+    "card_holds", "cited", "cited_rows", "compile_kernel", "count_collectives",
+    "count_instructions", "count_traffic", "cpu", "decode", "figure", "fit_copy", "gpu",
+    "gpu_info", "gpu_limits", "gpu_report", "in_background", "inner_loop",
+    "interpret_kernel", "keep_freed_memory", "large_sum", "latest_checkpoint", "launch",
     "launcher_problems", "likeliest", "list_operations", "make_cache",
     "make_language_model", "mean", "measure_machine", "memory_problems", "move_to",
     "nbytes", "nn_Module", "num_gpus", "numpy", "nvidia_smi", "occupancy",
@@ -177,14 +177,15 @@ __all__ = [
     "wave_efficiency"
 ]
 from d2l.common import (  # noqa: F401, I001
-    Block, GPULimits, LanguageModel, Machine, Operation, Request, StepMemory,
-    ThreadPoolExecutor, Traffic, add_to_class, bus_bandwidth, by_card, check_requests,
-    check_room, check_sizes, complete_checkpoints, dataclass, draft_checkpoint,
-    faster_device, figure, figures, gpu_limits, gpu_step_time, in_background,
-    largest_batch, latest_checkpoint, math, occupancy, pipeline_order, pipeline_times,
-    product_times, queue_times, residual_blocks, resnet18_seconds, resnet18_waves,
-    ring_time, scaling_efficiency, schedule_buckets, serve, step_needs, verdict,
-    wait_for_disk, wave_efficiency
+    Barrier, Block, Counter, GPULimits, LanguageModel, Machine, Operation,
+    PersistentProduct, Request, RoleProduct, SM, StepMemory, ThreadPoolExecutor,
+    Traffic, Work, add_to_class, bus_bandwidth, by_card, check_requests, check_room,
+    check_sizes, complete_checkpoints, dataclass, draft_checkpoint, faster_device,
+    figure, figures, gpu_limits, gpu_step_time, heapq, in_background, largest_batch,
+    latest_checkpoint, math, occupancy, pipeline_order, pipeline_times, product_times,
+    queue_times, residual_blocks, resnet18_seconds, resnet18_waves, ring_time,
+    scaling_efficiency, schedule_buckets, serve, step_needs, verdict, wait_for_disk,
+    wave_efficiency
 )
 # fmt: on
 d2l = sys.modules[__name__]
@@ -2720,7 +2721,7 @@ def compile_kernel(
     aligned: bool = True,
     **constants: Any,
 ) -> KernelPlan:
-    """Return what the compiler makes of a Triton kernel, without a GPU.
+    """Return what the compiler makes of a Triton or Gluon kernel, without a GPU.
 
     `types` are those of the arguments, such as '*fp16 i32 fp32', and
     `capability` is that of the GPU, such as 90. Addresses are multiples of 16,
@@ -2732,6 +2733,8 @@ def compile_kernel(
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource, compile
 
+    if kernel.is_gluon():
+        from triton.experimental.gluon._runtime import GluonASTSource as ASTSource
     signature = dict(zip(kernel.arg_names, types.split()))
     places = [
         (place,)
@@ -2769,10 +2772,11 @@ def run_tool(name: str, option: str, cubin: bytes) -> str:
         ).stdout
 
 
-def inner_loop(plan: KernelPlan) -> list[str]:
+def inner_loop(plan: KernelPlan, kind: str = "MMA") -> list[str]:
     """Return the instructions (SASS) of the loop of a plan that multiplies.
 
-    Raises ValueError if no loop has products on tensor cores.
+    Another `kind` is part of the name of an instruction that the loop has.
+    Raises ValueError if no loop has one.
     """
     text = run_tool("nvdisasm", "-c", plan.cubin)
     code: list[str] = []
@@ -2788,10 +2792,10 @@ def inner_loop(plan: KernelPlan) -> list[str]:
         jump = re.search(r"\bBRA\b.*`\((.*)\)", line)
         if jump and jump[1] in labels:
             loops.append(code[labels[jump[1]] :])
-    products = [loop for loop in loops if "MMA" in "".join(loop)]
-    if not products:
-        raise ValueError("no loop of the kernel multiplies on tensor cores")
-    return min(products, key=len)
+    found = [loop for loop in loops if kind in "".join(loop)]
+    if not found:
+        raise ValueError(f"no loop of the kernel has an instruction with {kind}")
+    return min(found, key=len)
 
 
 def triton_code(function: Callable, *args: torch.Tensor, card: str = "H100") -> str:
@@ -3907,4 +3911,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from c633289dfa53f837.
+# Generated from 7530719c26cee544.

@@ -6,6 +6,9 @@ import pytest
 import torch
 import triton
 import triton.language as tl
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma
 
 from d2l import torch as d2l
 
@@ -164,9 +167,48 @@ def test_the_inner_loop_multiplies_and_jumps_back(capability, product):
     assert "BRA" in loop[-1] and not any("EXIT" in line for line in loop)
 
 
+@gluon.jit
+def wait_role(tile, ready, turns):
+    for t in range(turns):
+        mbarrier.wait(ready, t & 1)
+        tile.store(tile.load(gl.BlockedLayout([1], [32], [4], [0])) + 1)
+
+
+@gluon.jit
+def copy_role(x, tile, ready, turns, T: gl.constexpr):
+    for t in range(turns):
+        mbarrier.expect(ready, x.block_type.nbytes)
+        tma.async_copy_global_to_shared(x, [t * T], ready, tile)
+
+
+@gluon.jit
+def roles_kernel(x, turns, T: gl.constexpr):
+    tile = gl.allocate_shared_memory(x.dtype, [T], x.layout)
+    ready = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    mbarrier.init(ready, count=1)
+    gl.warp_specialize(
+        [(wait_role, (tile, ready, turns)), (copy_role, (x, tile, ready, turns, T))],
+        *([1], [24]),
+    )
+
+
+@pytest.mark.parametrize("capability", [90, 100])
+def test_the_loops_of_roles_in_gluon_are_told_apart_by_their_instructions(capability):
+    layout = gl.NVMMASharedLayout.get_default_for([128], gl.float16)
+    types = f"tensordesc<fp16[128],{layout!r}>".replace(" ", "") + " i32"
+    plan = d2l.compile_kernel(roles_kernel, types, capability, T=128)
+    copies = d2l.inner_loop(plan, "UTMALDG")
+    assert "BRA" in copies[-1] and "HADD2" not in "".join(copies)
+    waits = d2l.inner_loop(plan, "HADD2")
+    assert "SYNCS" in "".join(waits) and "UTMALDG" not in "".join(waits)
+    assert "setmaxnreg.dec.sync.aligned.u32" in plan.ptx
+
+
 def test_a_kernel_without_a_loop_of_products_is_one_line():
     plan = d2l.compile_kernel(square_kernel, "*fp16 *fp32 i32", 90, T=64)
-    with pytest.raises(ValueError, match="^no loop of the kernel multiplies"):
+    with pytest.raises(
+        ValueError, match="^no loop of the kernel has an instruction with MMA$"
+    ):
         d2l.inner_loop(plan)
 
 

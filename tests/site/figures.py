@@ -16,7 +16,7 @@ NAMES = (
     *("roofline", "sectors", "warps", "collectives", "plans", "workers", "server"),
     *("turns", "map", "audit", "race", "checkpoints", "pipeline", "buckets"),
     *("fuse", "adapt", "trace", "shards", "decide", "clock", "loop"),
-    *("pinned", "tiles"),
+    *("pinned", "tiles", "stages"),
 )
 SCRIPTS = dict.fromkeys(script for name in NAMES for script in scripts_of(name))
 POLICY = (

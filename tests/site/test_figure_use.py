@@ -22,6 +22,7 @@ MOVING = {
     "pinned": "Copy",
     "tiles": "Run a program",
     "loop": "Run fit",
+    "stages": "Run the turns",
 }
 
 

@@ -28,6 +28,7 @@ from d2l.common import (
     Block,
     GPULimits,
     Machine,
+    RoleProduct,
     gpu_limits,
     occupancy,
     pipeline_times,
@@ -168,6 +169,38 @@ def pipelines() -> list[dict[str, Any]]:
         {"arguments": list(size), "times": pipeline_times(*size[:3], 1, size[3])}
         for size in sizes
     ]
+
+
+class Tiles:
+    """A matrix with a shape and nothing in it, since only clocks count."""
+
+    shape, size = (128, 8 * 64), 128 * 64
+
+    def copy(self) -> "Tiles":
+        return self
+
+    def _same(self, _: Any) -> "Tiles":
+        return self
+
+    __getitem__ = __rmul__ = __matmul__ = __add__ = __radd__ = _same
+
+
+def role_products() -> list[dict[str, Any]]:
+    """Return the ends of the copies and of the products of eight turns."""
+    settings = itertools.product(
+        *((1, 2, 3, 4, 6), (0, 900, 1800), (300, 400, 600), (256, 512, 1024))
+    )
+    found = []
+    for stages, latency, copy, product in settings:
+        times = {"latency": latency, "copy": copy, "product": product}
+        works = RoleProduct(Tiles(), Tiles(), stages, **times).run().sm.works
+        copies = [work.end for work in works if work.unit == "the TMA"][1::2]
+        products = [work.end for work in works if work.unit == "the tensor cores"]
+        found.append(
+            {"setting": times | {"stages": stages}, "ready": copies}
+            | {"end": products[:-1]}  # without the one that arrives at `done`
+        )
+    return found
 
 
 def shard_steps() -> list[dict[str, Any]]:
@@ -314,6 +347,7 @@ def main() -> None:
         "product": product_defaults(),
         "published": published_plans.published(),
         "recipes": picture_of_recipes(),
+        "roles": role_products(),
         "saves": saves(Book(ROOT)),
         "shapes": shapes(),
         "shards": shard_steps(),
