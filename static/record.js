@@ -176,7 +176,8 @@
     } catch {
       // Where this is forbidden, the question is asked again when the page is loaded again.
     }
-    const asked = /** @type {HTMLElement[]} */ ([...document.querySelectorAll(".prediction")]).filter(
+    const all = document.querySelectorAll(".prediction, .exercise");
+    const asked = /** @type {HTMLElement[]} */ ([...all]).filter(
       ({ dataset }) => dataset.question === decodeURIComponent(name),
     );
     const seen = () => asked.find((prediction) => prediction.checkVisibility());
@@ -184,7 +185,9 @@
     if (!seen() && panel) bookChoose("tab", panel.dataset.choices.split(" ")[0]);
     const prediction = seen();
     if (!prediction) return;
-    /** @type {HTMLElement} */ (prediction.querySelector(".again")).click();
+    const again = /** @type {HTMLElement} */ (prediction.querySelector(".again"));
+    if (again) again.click();
+    else prediction.querySelector("input").focus({ preventScroll: true });
     prediction.scrollIntoView({ block: "center" });
   }
 

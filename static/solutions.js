@@ -5,7 +5,8 @@
 (() => {
   const root = document.documentElement;
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
-  window.bookSolutions = {};
+  // The solutions, and the encoded answers to the questions of their exercises.
+  Object.assign(window, { bookSolutions: {}, bookAnswers: [], bookSolve: load });
 
   const make = (name, properties) => Object.assign(document.createElement(name), properties);
 
@@ -23,13 +24,18 @@
     item.append(details);
   }
 
+  // Loads the solutions of the page to which a link leads.
+  function load(link) {
+    const base = new URL(root.dataset.root || ".", location.href).pathname;
+    const file = new URL(link.href).pathname.slice(base.length).replace(/html$/, "js");
+    return bookLoad(`solutions/${file}`);
+  }
+
   async function fill(text, link) {
     const page = new URL(link.href);
-    const base = new URL(root.dataset.root || ".", location.href).pathname;
-    const file = page.pathname.slice(base.length).replace(/html$/, "js");
     text.innerHTML = '<p role="status">Loading …</p>';
     try {
-      await bookLoad(`solutions/${file}`);
+      await load(link);
     } catch {
       text.innerHTML = '<p role="status">The solution cannot be loaded. Try again, or read it in </p>';
       text.firstChild.append(link.cloneNode(true), ".");
@@ -97,7 +103,22 @@
     for (const details of again) details.open = true;
   }
 
+  // The script that judges answers is loaded with the first one.
+  async function answer(event) {
+    const form = event.target;
+    if (!form.matches(".exercise")) return;
+    event.preventDefault();
+    try {
+      await bookLoad("exercises.js");
+      await bookExercise(form);
+    } catch {
+      form.querySelector(".reading").textContent = "The answer cannot be loaded. Try again.";
+    }
+  }
+
   all("li .solution-link a").forEach(addSolution);
+  document.addEventListener("submit", answer);
+  if (document.querySelector(".exercise") && bookKept("record")) bookLoad("exercises.js");
   reopen();
   addEventListener("hashchange", noteOpen);
   addEventListener("pagehide", noteOpen);

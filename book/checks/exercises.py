@@ -5,17 +5,22 @@ whose label is `sec_ex_NAME`. They begin with `(CPU)`, `(One GPU)` or `(Two GPUs
 `(Warm-up, ...)` for the easy ones, which come first, and `(Research, ...)` for the hard
 ones, which come last. Each ends with a reference to its solution, a heading of
 `solutions-NAME.md`.
+
+The solution has the right answer to each question of an exercise that is marked `.ask`
+(`book.facts.exercises`), in each tab that shows the exercise and has a fresh record.
 """
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from book.checks.quotations import fresh_blocks
+from book.facts.exercises import ITEM, Question, questions, right, solution
 from book.text.blocks import Block, Heading
 from book.text.book import Book
+from book.text.quantities import quantities
 from book.text.section import Section
 
-ITEM = re.compile(r"^1\. (.+(?:\n   .+)*)", re.MULTILINE)
 NEEDS = re.compile(r"\((?:(?:Warm-up|Research), )?(?:CPU|[Oo]ne GPU|[Tt]wo GPUs)\) ")
 LEVELS = {"(Warm-up": 0, "(Research": 2}  # 1 without these words
 LABEL = "sec_ex_"
@@ -34,6 +39,7 @@ def problems(book: Book) -> Iterator[str]:
                 needed = f"write :label:`{LABEL}NAME` below"
                 where = section.at(heading.line)
                 yield f"{where}: exercises without a label; {needed}"
+        yield from _problems_of_questions(book, section)
 
 
 def _parts(section: Section) -> list[tuple[Heading, list[Block]]]:
@@ -72,6 +78,40 @@ def _problems_of_exercises(name: str, found: list[tuple[str, str]]) -> Iterator[
         if not text.endswith(solution):
             end = f"end it with '{solution.strip()}'"
             yield f"{where}: an exercise leads to no solution; {end}"
+
+
+def _problems_of_questions(book: Book, section: Section) -> Iterator[str]:
+    """Yield a line for each question whose solution does not have its answer."""
+    pages = {
+        b.label: s for s in book.sections for b in s.blocks if isinstance(b, Heading)
+    }
+    seen: set[str] = set()
+    for question in questions(section):
+        where = section.at(question.block.line_at(question.span.start))
+        if question.text in seen:
+            yield f"{where}: the same question stands above; ask with other words"
+        seen.add(question.text)
+        for tab in filter(question.block.is_for, book.tabs):
+            page = pages.get(question.solution)
+            blocks = fresh_blocks(book, page, tab, "cpu") if page else []
+            if blocks:
+                for problem in _wrong_answer(question, blocks):
+                    yield f"{where}: {problem} in {tab}"
+
+
+def _wrong_answer(question: Question, blocks: list[Block]) -> Iterator[str]:
+    """Yield why a solution, in the blocks of a tab, does not answer a question."""
+    found = right(question, solution(blocks, question.solution))
+    if found is None:
+        place = question.span.attributes.get("answer", "one of the choices")
+        yield f"correct answer: no output or text of the solution has '{place}'"
+        return
+    if "choices" in question.span.attributes:
+        return
+    for unit, text in zip(question.units, found.texts, strict=True):
+        number = next(quantities(text))
+        if number.unit and not unit:
+            yield f"correct answer: write {number.unit} behind the ?, as for {text}"
 
 
 def _problems_of_solutions(

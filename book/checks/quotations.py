@@ -19,6 +19,7 @@ from itertools import chain, zip_longest
 
 from book.base import build_paths
 from book.base.paths import ROOT
+from book.facts.exercises import Question, questions
 from book.facts.marked_numbers import (
     MEASUREMENTS,
     Rows,
@@ -28,6 +29,7 @@ from book.facts.marked_numbers import (
 from book.facts.predictions import (
     EQUATION,
     ORDERS,
+    Asking,
     asks_for_order,
     axes,
     number_at,
@@ -57,6 +59,7 @@ OF_CELLS = "question choices fields answer right arithmetic cited draw".split()
 MEASURED_WITHIN = 0.25
 ROUNDED = 0.02
 MOST_SHOWN = 8
+MOST_HINTS = 3
 MARKUP = re.compile(r"[`$*\[\]]|:\w+:")  # which the form of a question does not show
 # The name of a GPU in the description of hardware, such as 4090 in "2 x RTX 4090".
 GPU = re.compile(r"\b\w*\d{3}\w*\b")
@@ -96,14 +99,18 @@ def mistakes_in_mark(span: Span) -> Iterator[str]:
 
 def mistakes_in_predictions(book: Book, section: Section) -> Iterator[tuple[int, str]]:
     """Yield each mistake in the predictions of a section with its line, once."""
-    found = (
+    of_tabs = (
         _mistakes([block for block in section.blocks if block.is_for(tab)])
         for tab in book.tabs
     )
-    yield from dict.fromkeys(chain.from_iterable(found))
+    yield from dict.fromkeys(chain.from_iterable(of_tabs))
+    of_exercises = {question.span: question for question in questions(section)}
     for block, span in marked(section.blocks, "ask"):
-        for problem in _mistakes_in_question(block, span):
-            yield block.line_at(span.start), problem
+        if span in of_exercises:
+            found = _mistakes_in_exercise(of_exercises[span])
+        else:
+            found = _mistakes_in_question(block, span)
+        yield from ((block.line_at(span.start), problem) for problem in found)
     yield from _different_forms([cell for cell in section.cells if cell.predicts])
 
 
@@ -171,24 +178,52 @@ def _mistakes_in_cell(cell: Cell) -> Iterator[str]:
 def _mistakes_in_question(block: Block, span: Span) -> Iterator[str]:
     if not question_in_text(block):
         yield "a text marked .ask is not alone; make it a paragraph of its own"
-    if not span.text.endswith("?") or MARKUP.search(span.text):
-        yield f"'{span.text}' is no question in plain words; write one that ends with ?"
+    yield from _not_plain(span)
     if "cited" not in span.attributes:
         yield "no number to predict; write {.ask cited=NAME}"
 
 
-def _mistakes_in_choices(cell: Cell) -> Iterator[str]:
-    choices, right = parts(cell, "choices"), cell.attributes.get("right")
+def _not_plain(span: Span) -> Iterator[str]:
+    if not span.text.endswith("?") or MARKUP.search(span.text):
+        yield f"'{span.text}' is no question in plain words; write one that ends with ?"
+
+
+def _mistakes_in_exercise(question: Question) -> Iterator[str]:
+    """Yield the mistakes in a question whose answer the solution has."""
+    span = question.span
+    yield from _not_plain(span)
+    if "hints" in span.attributes:
+        hints = parts(span, "hints")
+        if not all(hints) or len(hints) > MOST_HINTS:
+            yield f"write one to {MOST_HINTS} hints; | separates them"
+    if "choices" in span.attributes:
+        yield from _mistakes_in_choices(span)
+        return
+    for name in ("cited", "right"):
+        if name in span.attributes:
+            yield f"'{name}' of an exercise without choices; remove it"
+    places, fields = parts(span, "answer"), question.fields
+    if not places:
+        yield 'no part of the solution; write {.ask answer="takes ? ms"}'
+        return
+    if "fields" in span.attributes and not _are_several(fields):
+        yield 'name at least two different fields, as in fields="n = 8 | n = 16"'
+    yield from _wrong_number("answer", places, "fields", fields)
+    yield from _without_number(places)
+
+
+def _mistakes_in_choices(asking: Asking) -> Iterator[str]:
+    choices, right = parts(asking, "choices"), asking.attributes.get("right")
     for name in ("fields", "arithmetic", "cited", "draw"):
-        if name in cell.attributes:
+        if name in asking.attributes:
             yield f"'{name}' of a question with choices; remove one of them"
     if not _are_several(choices):
         yield 'name at least two different choices, as in choices="yes | no"'
-    places = parts(cell, "answer") or choices
+    places = parts(asking, "answer") or choices
     yield from _wrong_number("answer", places, "choices", choices)
     if right is None:
         for place in places:
-            if "answer" in cell.attributes and "?" in place:
+            if "answer" in asking.attributes and "?" in place:
                 yield f"'{place}' has a ?; write no ?, or add right=smallest"
     elif right not in {"smallest", "largest", *ORDERS}:
         forms = "smallest, largest, ascending or descending"
@@ -249,8 +284,9 @@ def _wrong_in_section(section: Section, rows: Rows) -> Iterator[tuple[int, str]]
         name = cell.attributes.get("cited", "")
         if name and name not in rows:
             yield cell.line, _unknown(name)
+    of_exercises = {question.span for question in questions(section)}
     for block, span in marked(section.blocks, "ask"):
-        if span.attributes.get("cited") not in rows:
+        if span not in of_exercises and span.attributes.get("cited") not in rows:
             yield block.line_at(span.start), _unknown(span.attributes.get("cited", ""))
     cited, audited = (marked(section.blocks, m) for m in ("cited", "audited"))
     found = [(*each, _problem_with_citation(*each, rows)) for each in cited]

@@ -21,7 +21,8 @@ places below it, and the axis on its left reaches from 0 to 50. It is logarithmi
 it begins with 0.
 
 A paragraph `[How many ms does a copy take?]{.ask cited=NAME}` asks for a published
-number, for which the paragraph right below waits.
+number, for which the paragraph right below waits. Exercises ask for what their
+solutions have (`book.facts.exercises`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from typing import Protocol
 
 from book.facts.marked_numbers import marked
 from book.text.blocks import Block, Cell, Prose
@@ -48,9 +50,17 @@ NO_UNIT = re.compile(r"FLOPs? per |x \w")  # as in 4 FLOP per byte, 4 x wgmma
 NO_PARAGRAPH = re.compile(r"```|[*>-] |\d+\. ")  # a listing, a list or a quotation
 
 
-def parts(cell: Cell, name: str) -> list[str]:
+class Asking(Protocol):
+    """A cell or a marked text whose attributes ask for something."""
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """The attributes by their names."""
+
+
+def parts(asking: Asking, name: str) -> list[str]:
     """Return the parts of an attribute, which bars separate; empty without it."""
-    text = cell.attributes.get(name)
+    text = asking.attributes.get(name)
     return [] if text is None else [part.strip() for part in text.split("|")]
 
 
@@ -201,12 +211,8 @@ def answers(blocks: list[Block], cell: Cell, text: str) -> list[Answer]:
 
     It is empty if the text lacks any. `blocks` are those of the cell's tab.
     """
-    if choices := parts(cell, "choices"):
-        if asks_for_order(cell):
-            order = ordered_choices(cell, text)
-            return [Answer(THEN.join(order))] if order else []
-        right = right_choices(cell, text)
-        return [Answer(choices[right[0]])] if len(right) == 1 else []
+    if "choices" in cell.attributes:
+        return [Answer(chosen) for chosen in right_answers(cell, text)]
     found = [number_at(place, text) for place in parts(cell, "answer")]
     if "arithmetic" in cell.attributes:
         predicted = [number_at(place, text) for place in parts(cell, "arithmetic")]
@@ -217,36 +223,51 @@ def answers(blocks: list[Block], cell: Cell, text: str) -> list[Answer]:
     return [Answer(n.text, n, p) for n, p in pairs if n] if all(found) else []
 
 
-def right_choices(cell: Cell, text: str) -> list[int]:
+def right_answers(asking: Asking, text: str) -> list[str]:
+    """Return the right answer of each field, or the right choice, or all in order.
+
+    It is empty if the text lacks one.
+    """
+    if choices := parts(asking, "choices"):
+        if asks_for_order(asking):
+            order = ordered_choices(asking, text)
+            return [THEN.join(order)] if order else []
+        right = right_choices(asking, text)
+        return [choices[right[0]]] if len(right) == 1 else []
+    found = [number_at(place, text) for place in parts(asking, "answer")]
+    return [number.text for number in found if number] if all(found) else []
+
+
+def right_choices(asking: Asking, text: str) -> list[int]:
     """Return the choices that are right for the text that a cell printed.
 
     These are the places of choices in their list. Only one should be right.
     """
-    places = parts(cell, "answer") or parts(cell, "choices")
-    if "right" not in cell.attributes:
+    places = parts(asking, "answer") or parts(asking, "choices")
+    if "right" not in asking.attributes:
         return [i for i, place in enumerate(places) if place and find(place, text)]
     values = _values(places, text)
     if not values:
         return []
-    extreme = min(values) if cell.attributes["right"] == "smallest" else max(values)
+    extreme = min(values) if asking.attributes["right"] == "smallest" else max(values)
     return [i for i, value in enumerate(values) if value == extreme]
 
 
-def asks_for_order(cell: Cell) -> bool:
-    """Return True if readers put all choices of a cell in order."""
-    return cell.attributes.get("right") in ORDERS
+def asks_for_order(asking: Asking) -> bool:
+    """Return True if readers put all choices in order."""
+    return asking.attributes.get("right") in ORDERS
 
 
-def ordered_choices(cell: Cell, text: str) -> list[str]:
+def ordered_choices(asking: Asking, text: str) -> list[str]:
     """Return the choices in the order of the numbers that a cell printed.
 
     It is empty if the text lacks a number, or if two are equal.
     """
-    values = _values(parts(cell, "answer"), text)
+    values = _values(parts(asking, "answer"), text)
     if not values or len(set(values)) < len(values):
         return []
-    is_descending = cell.attributes["right"] == "descending"
-    pairs = zip(values, parts(cell, "choices"), strict=True)
+    is_descending = asking.attributes["right"] == "descending"
+    pairs = zip(values, parts(asking, "choices"), strict=True)
     return [choice for _, choice in sorted(pairs, reverse=is_descending)]
 
 

@@ -24,6 +24,7 @@ from book.library.figures import is_explorable
 from book.merge import Item, Part, Prediction, Run, TabSet, TabView, parts_of
 from book.pages import covered_outputs, folding, sets
 from book.pages.addresses import identifier
+from book.pages.answer_fields import with_forms
 from book.pages.search import Index, Title, name_symptoms, text_of
 from book.pages.sets import PagePanel
 from book.pages.site import Site, address
@@ -317,6 +318,8 @@ class Article:
             text = add_class(self.texts.html(tokens), "question")
             return self._covered(text, part.prediction)
         kind = "arithmetic" if has_arithmetic(block) else kind
+        if not self.prefix:  # neither a preview nor a solution
+            tokens = with_forms(tokens, self.site.questions)
         return add_class(self.texts.html(tokens), kind)
 
     def note(self, tokens: list[Token]) -> None:

@@ -17,6 +17,7 @@ from book.facts.marked_numbers import published_measurements
 from book.library import package
 from book.pages import (
     addresses,
+    answer_fields,
     asked,
     buttons,
     hosting,
@@ -119,7 +120,8 @@ def _write_data(book: Book, written: dict[str, Written], folder: Path) -> None:
         if each.solutions:
             file = folder / "solutions" / f"{name}.js"
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(solutions.script(each.solutions), "utf-8")
+            script = solutions.script(each.solutions, each.answers)
+            file.write_text(script, "utf-8")
 
 
 def _write_images(book: Book, written: dict[str, Written], folder: Path) -> None:
@@ -152,7 +154,8 @@ def write_articles(book: Book, titles: dict[str, str]) -> dict[str, Written]:
     def article(section: Section) -> Written:
         captions = site.numbers.captions.items()
         numbers = repr([n for (page, _), n in captions if page == section.name])
-        own = (section.name, section.text, numbers, repr(site.minutes))
+        asked = repr(site.questions_for(section))
+        own = (section.name, section.text, numbers, repr(site.minutes), asked)
         parts: list[str | bytes] = [*shared, *own]
         parts += _records(book, section)
         return cache.value(parts, lambda: _written(_article(site, section)))
@@ -216,12 +219,20 @@ def _written(article: Article) -> Written:
         referred=list(article.referred),
         previews=dict(previews.previews(article)),
         solutions=dict(solutions.solutions(article)),
+        answers=_answers(article),
         minutes=reading_time(index, [f.stem for f in article.figures]),
         description=_shortened(article.first_text()),
         figures=[str(f.relative_to(book.root)) for f in article.figures],
         images=article.images,
         states=[*store.states(book, article.section)],
     )
+
+
+def _answers(article: Article) -> str:
+    """Return the answers that the solutions of an article have, encoded, if any."""
+    asked = article.site.questions_for(article.section)
+    found = answer_fields.answers(asked, article.views)
+    return answer_fields.encoded(found) if found else ""
 
 
 def reading_time(index: Index, figures: Sequence[str] = ()) -> int:

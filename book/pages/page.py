@@ -43,7 +43,8 @@ class Written:
 
     `above` and `below` are its HTML above and below the buttons of the page. `records`
     are its entries for search, `referred` lists the places on other pages that it links
-    to, and `previews` and `solutions` map ids to HTML. `figures` are the paths of its
+    to, and `previews` and `solutions` map ids to HTML. `answers` are those of exercises
+    that its solutions have, encoded. `figures` are the paths of its
     pictures, `images` the pictures that its cells drew, and `states` the states of its
     records.
     """
@@ -55,6 +56,7 @@ class Written:
     referred: list[tuple[str, str]]
     previews: dict[str, str]
     solutions: dict[str, str]
+    answers: str
     minutes: int
     description: str
     figures: list[str]

@@ -6,6 +6,7 @@ import posixpath
 from functools import cached_property
 from pathlib import Path
 
+from book.facts.exercises import Question, questions
 from book.facts.map import Map
 from book.merge import Views
 from book.pages.term_links import Glossary
@@ -13,6 +14,7 @@ from book.refs.targets import Targets
 from book.render.math import Equation
 from book.text.blocks import Figure, Heading
 from book.text.book import Book
+from book.text.section import Section
 from book.text.tokens import equations, parse_line
 
 
@@ -37,6 +39,20 @@ class Site(Targets):
             for block in section.blocks
             if isinstance(block, Figure) and block.label
         }
+
+    @cached_property
+    def questions(self) -> dict[str, list[Question]]:
+        """The questions of each exercise, under the label of its solution."""
+        found: dict[str, list[Question]] = {}
+        for section in self.book.sections:
+            for question in questions(section):
+                found.setdefault(question.solution, []).append(question)
+        return found
+
+    def questions_for(self, section: Section) -> list[Question]:
+        """Return the questions whose solutions are in a section."""
+        labels = [b.label for b in section.blocks if isinstance(b, Heading)]
+        return [q for label in labels for q in self.questions.get(label, [])]
 
     @cached_property
     def equations_of_titles(self) -> dict[Equation, str]:

@@ -130,7 +130,8 @@ def _without_sentence(children: list[Token]) -> list[Token]:
     return []
 
 
-def script(solutions: Mapping[str, str]) -> str:
-    """Return the script with the solutions of a page."""
+def script(solutions: Mapping[str, str], answers: str = "") -> str:
+    """Return the script with the solutions of a page, and the encoded answers."""
     data = json.dumps(solutions, ensure_ascii=False)
-    return f"Object.assign(bookSolutions, {data});\n"
+    line = f"Object.assign(bookSolutions, {data});\n"
+    return f'{line}bookAnswers.push("{answers}");\n' if answers else line

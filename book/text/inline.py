@@ -19,14 +19,15 @@ REFERENCES = ("ref", "numref", "eqref")
 # Marks that change no medium, with their settings. An output has the number, a row of
 # published measurements has it, the audit of a kind of prediction has it, or it is the
 # prediction of an output that pages cover. A paragraph with an open text is in sight.
-# A paragraph may ask for a row, before the paragraph below tells it.
+# A paragraph may ask for a row, before the paragraph below tells it. Exercises ask for
+# what their solutions have.
 MARKS = {
     "measured": {"within", "value"},
     "cited": {"id", "within", "value"},
     "audited": {"id"},
     "arithmetic": set(),
     "open": set(),
-    "ask": {"cited"},
+    "ask": {"cited", "answer", "fields", "choices", "right", "hints"},
 }
 # The mark of a text that sets an interactive figure: `[at once]{.play queue.every=1}`.
 PLAY = "play"
@@ -40,6 +41,7 @@ TOKEN = re.compile(
 SIGNS = {"[**": "**]", "(**": "**)", "[~~": "~~]", "(~~": "~~)"}
 SIGN = re.compile(r"[\[(](?:\*\*|~~)|(?:\*\*|~~)[\])]")
 SPAN_END = re.compile(r"\]\{(\s*\.[\w-]+[^{}]*)\}")
+SETTING = re.compile(r'([\w.-]+)=("[^"]*"|\S+)')
 
 
 class MarkupError(Exception):
@@ -204,8 +206,9 @@ def spans(source: str) -> Iterator[Span]:
 
 def _marks(text: str) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the classes and the attributes that `text` lists."""
-    attributes = dict(word.split("=", 1) for word in text.split() if "=" in word)
-    names = " ".join(word for word in text.split() if "=" not in word)
+    found = (setting.groups() for setting in SETTING.finditer(text))
+    attributes = {name: " ".join(value.strip('"').split()) for name, value in found}
+    names = SETTING.sub("", text)
     return tuple(name.strip() for name in names.split(".")[1:]), attributes
 
 

@@ -177,7 +177,10 @@ def pages(made: MadeUp) -> Texts:
 
 
 def data(made: MadeUp) -> Texts:
-    """Yield the data of search, one field a line, of previews and of solutions."""
+    """Yield the data of search, of previews, and of solutions with their answers.
+
+    The entries of the search have one field a line.
+    """
     fields = (
         [f"{name}: {value}\n" for name, value in entry.items()]
         for entry in made.search_entries()
@@ -187,6 +190,10 @@ def data(made: MadeUp) -> Texts:
         found = made.data(name).items()
         shown = (f"# {key}\n{tree(parsed(html))}\n" for key, html in found)
         yield Path(name).name, "".join(shown)
+    script = (made.site / "_static/solutions/chapter/solutions.js").read_text("utf-8")
+    encoded = script.partition('bookAnswers.push("')[2].partition('"')[0]
+    answers = json.loads(base64.b64decode(encoded))
+    yield "answers", json.dumps(answers, indent=1) + "\n"
 
 
 def slides(made: MadeUp) -> Texts:

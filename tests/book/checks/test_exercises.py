@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from book.checks import exercises
+from book.checks import exercises, quotations
 from book.text.book import Book
 
 ONE = """\
@@ -103,3 +103,81 @@ def test_a_solution_that_breaks_a_rule(
 def test_exercises_need_a_page_of_solutions(make_book: Callable[..., Book]):
     (found,) = exercises.problems(make_book(one=ONE))
     assert found == "chapter/one.md:6: no solutions-one.md; write it"
+
+
+ASKS = "Do it. Solution: :numref:`sec_sol_one_1`."
+
+
+def asks(settings: str, question: str = "How many?") -> str:
+    """Return the section with a question in its first exercise."""
+    return ONE.replace(ASKS, f"[{question}]{{.ask {settings}}} {ASKS}")
+
+
+NUMBERS = SOLUTIONS.replace("It is so.", "It has 3 parts of 4 MB.", 1)
+
+
+@pytest.mark.parametrize(
+    "settings", ['answer="has ? parts"', 'choices="3 | 4" answer="3 parts |"']
+)
+def test_a_question_whose_answer_the_solution_has(
+    make_book: Callable[..., Book], settings: str
+):
+    assert problems(make_book, asks(settings), NUMBERS) == []
+
+
+HAS = "correct answer: no output or text of the solution has "
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ('answer="has ? items"', f"{HAS}'has ? items'"),
+        ('choices="few | many"', f"{HAS}'one of the choices'"),
+        (
+            'answer="parts of ?"',
+            "correct answer: write MB behind the ?, as for 4 MB",
+        ),
+    ],
+)
+def test_a_question_whose_answer_no_solution_has(
+    make_book: Callable[..., Book], settings: str, message: str
+):
+    book = make_book(one=asks(settings), **{"solutions-one": NUMBERS})
+    assert list(exercises.problems(book)) == [
+        f"chapter/one.md:6: {message} in {tab}" for tab in book.tabs
+    ]
+
+
+def test_a_question_stands_once_on_a_page(make_book: Callable[..., Book]):
+    again = '[How many?]{.ask answer="has ? parts"} Do it.'
+    twice = asks('answer="has ? parts"').replace("Do it.", again)
+    (found,) = problems(make_book, twice, NUMBERS)
+    message = "the same question stands above; ask with other words"
+    assert found == f"chapter/one.md:6: {message}"
+
+
+SOME = 'answer="has ? parts"'
+
+
+@pytest.mark.parametrize(
+    "settings, question, message",
+    [
+        (SOME, "Count", "'Count' is no question in plain words"),
+        (SOME, "How many `a`?", "is no question in plain words"),
+        ("", "How many?", 'no part of the solution; write {.ask answer="takes ? ms"}'),
+        ('answer="has 3"', "How many?", "'has 3' must have one ? in the place"),
+        (f"{SOME} cited=queue", "How many?", "'cited' of an exercise without choices"),
+        (f'{SOME} fields="a | b"', "How many?", "answer has 1 parts for 2 fields"),
+        (f'{SOME} fields="a"', "How many?", "name at least two different fields"),
+        (f'{SOME} hints="a | b | c | d"', "How many?", "write one to 3 hints"),
+        (f'{SOME} hints="a | "', "How many?", "write one to 3 hints"),
+        ('choices="3"', "How many?", "name at least two different choices"),
+    ],
+)
+def test_a_question_with_a_mistake(
+    make_book: Callable[..., Book], settings: str, question: str, message: str
+):
+    book = make_book(one=asks(settings, question), **{"solutions-one": NUMBERS})
+    one = book.section("one")
+    (found,) = quotations.mistakes_in_predictions(book, one)
+    assert found[0] == 6 and message in found[1]
