@@ -145,7 +145,7 @@ lock: $(call built,book)  ## pin the environments of pyproject.toml, in environm
 hosts: $(call built,book)  ## write down the versions that Colab, Kaggle and SageMaker publish; HOST=colab
 	@$(BOOK) hosts $(call option,HOST,host)
 
-clean:  ## remove what was built; environments, records, editions and notebooks of `make lab` stay
+clean:  ## remove what was built, but no environments, records, editions or notebooks of lab
 	@if [ -d _build ]; then find _build -mindepth 1 -maxdepth 1 ! -name lab ! -name editions -exec rm -rf {} +; fi
 
 help:  ## this list

@@ -139,12 +139,13 @@ class Writer:
         """Return the title of the book and the other facts on its first pages."""
         project, front = self.book.config.project, self.book.sections[0].title
         keywords = self.book.setting("pdf", "keywords").split(",")
+        site = hosting.load(self.book).site
         return {
             "name": front.title if front else project["title"],
             "author": project["author"],
             "release": project["release"],
             "imprint": f"© {project['copyright']}",
-            "site": hosting.load(self.book).site,
+            "site": site and f"{site}/",
             "colophon": list(self._colophon()),
             "lang": project["lang"],
             "framework": tab_name(self.tab),

@@ -96,7 +96,6 @@ def page(book: Book, editions: Sequence[str], policy: str) -> str:
         title=front.title if front else project["title"],
         site=hosting.load(book).site,
         made=remote.last_commit(book.root),
-        unreleased=_listed(v for v in versions if not v.number),
         editions=[_described(edition, versions) for edition in editions],
     )
 

@@ -67,7 +67,7 @@ def build(book: Book, with_pdf: bool = True) -> Path:
 def _add_editions(book: Book, draft: Path) -> None:
     """Put all editions into the folder, with the page that lists them."""
     if editions := kept.unpack(book, draft):
-        report(f"publish: {', '.join(editions)}")
+        report(f"publish: editions {', '.join(editions)}")
         (draft / hosting.EDITIONS).write_text(
             kept.page(book, editions, POLICY), "utf-8"
         )

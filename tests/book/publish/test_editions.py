@@ -72,6 +72,11 @@ def archive(root: Path, name: str, files: dict[str, bytes]) -> Path:
     return path
 
 
+def git(root: Path, *arguments: str) -> str:
+    user = ["-c", "user.name=N", "-c", "user.email=n@example.org"]
+    return subprocess.check_output(["git", *user, *arguments], cwd=root, text=True)
+
+
 # An edition
 
 
@@ -127,6 +132,23 @@ def test_a_wrong_edition_in_the_settings_is_reported(make: Make):
         hosting.load(make(edition="1.0"))
 
 
+@pytest.mark.parametrize("is_option", [True, False])
+def test_an_edition_opens_notebooks_of_its_own_branch(make: Make, is_option: bool):
+    book = make(**{} if is_option else {"edition": "v1.0"})
+    if is_option:
+        hosting.choose_edition(book, "v1.0")
+    remote = ["remote", "add", "origin", f"https://github.com/{OURS}"]
+    git(book.root, "init", "--quiet")
+    git(book.root, *remote)
+    git(book.root, "commit", "--quiet", "--allow-empty", "-m", "A book")
+    for branch, found in (("notebooks", ""), ("notebooks-v1.0", OURS)):
+        git(book.root, "update-ref", f"refs/remotes/origin/{branch}", "HEAD")
+        settings = hosting.with_remote(book, hosting.load(book))
+        assert settings.repository == found
+        if not is_option:
+            assert inputs.remote_repository(book.root) == found
+
+
 def test_an_edition_has_pdfs_of_its_own(make: Make, monkeypatch: pytest.MonkeyPatch):
     typeset: list[Path] = []
 
@@ -141,7 +163,7 @@ def test_an_edition_has_pdfs_of_its_own(make: Make, monkeypatch: pytest.MonkeyPa
         pdf.build(book, "jax")
         assert len(typeset) == count
         facts = json.loads((typeset[-1] / "facts.json").read_text())
-        assert facts["site"] == (f"{SITE}/{edition}" if edition else SITE)
+        assert facts["site"] == (f"{SITE}/{edition}/" if edition else f"{SITE}/")
 
 
 # Beside the newest pages
@@ -175,18 +197,13 @@ def test_editions_are_beside_the_newest_pages(make: Make):
 def test_the_list_says_what_has_been_corrected_since(make: Make):
     book = make(site=SITE)
     (book.root / "CHANGELOG.md").write_text(CHANGES)
-    for command in (
-        ["init", "--quiet"],
-        ["add", "index.md"],
-        ["-c", "user.name=N", "-c", "user.email=n@example.org", "commit", "-qm", "A"],
-    ):
-        subprocess.run(["git", *command], cwd=book.root, check=True)
-    show = ["git", "log", "-1", "--format=%cs (commit %H)"]
-    commit = subprocess.check_output(show, cwd=book.root, text=True)
+    git(book.root, "init", "--quiet")
+    git(book.root, "commit", "--quiet", "--allow-empty", "-m", "A book")
+    commit = git(book.root, "log", "-1", "--format=%cs (commit %H)")
     text = kept.page(book, ["v1.1", "v1.0", "v0.9"], layout.POLICY)
     page = bs4.BeautifulSoup(text, "html.parser")
     newest, *editions = page.select("section")
-    assert f"version 0.1 and are of {commit[:29]}" in newest.text
+    assert f"version 0.1 of {commit[:29]}" in newest.text
     assert [a["href"] for a in page.select("section a")] == [
         *("index.html", "v1.1/index.html", "v1.0/index.html", "v0.9/index.html")
     ]
@@ -194,16 +211,11 @@ def test_the_list_says_what_has_been_corrected_since(make: Make):
     listed = [
         {h.text: [li.decode_contents() for li in ul.select("li")] for h, ul in found}
         for found in (
-            zip(each.select("h3"), each.select("ul"), strict=True)
-            for each in (newest, *editions)
+            zip(each.select("h3"), each.select("ul"), strict=True) for each in editions
         )
     ]
     total = "<em>Two</em>: a sum."
     assert listed == [
-        {
-            "Corrected, in no edition yet": [size],
-            "New or changed, in no edition yet": ["A figure."],
-        },
         {
             "Corrected since v1.1": [size],
             "New or changed since v1.1": ["A figure."],
@@ -370,3 +382,15 @@ def test_the_workflow_attaches_the_edition_of_a_tag(tmp_path: Path, has_release:
     create = [] if has_release else ["release create v1.0"]
     upload = ["release upload v1.0", "workflow run publish.yml"]
     assert said == ["release view v1.0", *create, *upload]
+
+
+# What is kept
+
+
+def test_make_clean_keeps_the_editions(tmp_path: Path):
+    (tmp_path / "config.ini").touch()
+    for name in ("editions/v1.0.zip", "publish/index.html", "html.stamp"):
+        (tmp_path / "_build" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "_build" / name).touch()
+    subprocess.run(["make", "-f", ROOT / "Makefile", "clean"], cwd=tmp_path, check=True)
+    assert buttons.files_in(tmp_path / "_build") == ["editions/v1.0.zip"]
