@@ -6,7 +6,7 @@
 ifndef TOGETHER  # in turn, also under -j: the fast tests first
 .NOTPARALLEL:
 endif
-.PHONY: html live lab run eval export import notebooks slides pdf publish lib check serve test test-all \
+.PHONY: html live lab run eval export import notebooks slides pdf publish release lib check serve test test-all \
 	system test-book test-site test-static test-d2l test-chapter test-timing test-wheel \
 	test-hosts hosts tools \
 	bench-trainer bench-kernels bench-scaling quick lint coverage \
@@ -42,7 +42,7 @@ endef
 given = $(filter command,$(origin $(1)))
 option = $(if $(call given,$(1)),--$(2)='$(subst ','\'',$(value $(1)))')
 SETTINGS := TAB SECTION MACHINE JOBS PYTHON FORCE OUTPUTS PDF PUSH TO FROM ROUNDS GPUS PORT OLDEST BASE PAGE
-SETTINGS += ORIGIN UPGRADE HOST PLACE
+SETTINGS += ORIGIN UPGRADE HOST PLACE EDITION VERSION
 unexport $(SETTINGS)
 # A misspelt setting is an error, unless another make calls this one. Other programs'
 # variables have an underscore, but for CI.
@@ -79,8 +79,12 @@ slides: $(call built,book)  ## make decks of slides, print the path of their lis
 serve: $(call built,book)  ## show it on 127.0.0.1, build and reload on each change; PORT=8000
 	@$(BOOK) serve $(call option,PORT,port)
 
-publish: $(call built,book)  ## lay out _build/publish for a static host; PDF=0 PUSH=1
-	@$(BOOK) publish $(call option,PDF,pdf) $(call option,PUSH,push)
+publish: $(call built,book)  ## lay out _build/publish for a static host; PDF=0 PUSH=1 EDITION=v1.0
+	@$(BOOK) publish $(call option,PDF,pdf) $(call option,PUSH,push) \
+		$(call option,EDITION,edition)
+
+release: $(call built,book)  ## give the book a new version, print what is left to do; VERSION=1.0.0
+	@$(BOOK) release $(call option,VERSION,version)
 
 ## Run its code
 
@@ -141,8 +145,8 @@ lock: $(call built,book)  ## pin the environments of pyproject.toml, in environm
 hosts: $(call built,book)  ## write down the versions that Colab, Kaggle and SageMaker publish; HOST=colab
 	@$(BOOK) hosts $(call option,HOST,host)
 
-clean:  ## remove what was built; environments, records and notebooks of `make lab` stay
-	@if [ -d _build ]; then find _build -mindepth 1 -maxdepth 1 ! -name lab -exec rm -rf {} +; fi
+clean:  ## remove what was built, but no environments, records, editions or notebooks of lab
+	@if [ -d _build ]; then find _build -mindepth 1 -maxdepth 1 ! -name lab ! -name editions -exec rm -rf {} +; fi
 
 help:  ## this list
 	@awk -F ':.*  ## ' '/^## / {printf "\n%s:\n", substr($$0, 4)} /^[a-z0-9-]+:.*  ## / \
@@ -159,6 +163,8 @@ help:  ## this list
 	@echo 'OUTPUTS  1 to write notebooks with the recorded outputs'
 	@echo 'PDF      0 to publish no PDFs'
 	@echo 'PUSH     1 to push the notebooks to the branch that config.ini names'
+	@echo 'EDITION  an edition to publish, which _build/editions keeps; without it, the newest pages'
+	@echo 'VERSION  the version that release gives to the book'
 	@echo 'TO, FROM the folder to export to, _build/export/MACHINE if not given, and to import'
 	@echo 'BASE     a checkout of another commit for golden; build the same things in both'
 	@echo 'PAGE     a page, such as use-gpu: golden shows all that differs there, and only that'

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -134,10 +135,13 @@ def slides(options: argparse.Namespace) -> None:
 
 def publish(options: argparse.Namespace) -> None:
     """Make a folder for a static host and print its path, last of all."""
+    from book.pages.hosting import choose_edition
     from book.publish.layout import build, check_push, push
     from book.records import store
 
     book = _checked_book()
+    if options.edition:
+        choose_edition(book, options.edition)
     if options.push:
         check_push(book)  # before minutes of work
     with locked(book.root / build_paths.PUBLISH_LOCK, "another process publishes"):
@@ -147,6 +151,15 @@ def publish(options: argparse.Namespace) -> None:
         if options.push:
             push(book, folder)
     print(folder)
+
+
+def release(options: argparse.Namespace) -> None:
+    """Give the book a new version everywhere, and print the commands of git to run."""
+    from book.publish.release import release
+
+    if options.version is None:
+        raise BookError("name the version, as in VERSION=1.0.0", "VERSION")
+    print(*release(Path.cwd(), options.version, date.today()), sep="\n")
 
 
 def lib(options: argparse.Namespace) -> None:
@@ -257,6 +270,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "from": {"type": arguments.path, "dest": "folder", "help": "an exported folder"},
     "outputs": YES_OR_NO | {"help": "include the outputs of the records"},
     "pdf": YES_OR_NO | {"help": "0 to omit the PDFs"},
+    "edition": {"type": arguments.edition, "help": "an edition to keep, such as v1.0"},
+    "version": {"type": arguments.version, "help": "a version such as 1.0.0"},
     "push": YES_OR_NO | {"help": "push the notebooks to their branch on GitHub"},
     "upgrade": {
         "type": arguments.names,
@@ -288,7 +303,8 @@ def _parser() -> argparse.ArgumentParser:
     add(notebooks, "tab section outputs machine", machine="cpu")
     add(eval_)
     add(slides, "tab section")
-    add(publish, "pdf push", pdf=True)
+    add(publish, "pdf push edition", pdf=True)
+    add(release, "version")
     add(lib, "check")
     add(check)
     add(live, "tab python port origin listen")

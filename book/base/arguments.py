@@ -8,6 +8,8 @@ from typing import NoReturn
 
 from book.runner.errors import BookError
 
+EDITION = re.compile(r"v[0-9]+(\.[0-9]+)*")
+VERSION = re.compile(r"(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){2}")
 YES_OR_NO = {
     **dict.fromkeys(("1", "y", "yes", "true", "on"), True),
     **dict.fromkeys(("0", "n", "no", "false", "off"), False),
@@ -31,6 +33,20 @@ def names(value: str) -> list[str]:
     if not found:
         raise argparse.ArgumentTypeError(f"'{value}' contains no name")
     return found
+
+
+def edition(value: str) -> str:
+    """Return the name of an edition."""
+    if not EDITION.fullmatch(value):
+        raise argparse.ArgumentTypeError(f"'{value}' is not an edition such as v1.0")
+    return value
+
+
+def version(value: str) -> str:
+    """Return a version of the book."""
+    if not VERSION.fullmatch(value):
+        raise argparse.ArgumentTypeError(f"'{value}' is not a version such as 1.0.0")
+    return value
 
 
 def count(value: str) -> int:

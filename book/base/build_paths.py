@@ -1,6 +1,6 @@
 """The folders and files of `_build/`, relative to the book's folder.
 
-`make clean` removes them, except the notebooks of `make lab`.
+`make clean` removes them, except the notebooks of `make lab` and the editions.
 """
 
 import contextlib
@@ -25,6 +25,7 @@ NOTEBOOKS_STAMP = BUILD / "notebooks.stamp"
 LAB = BUILD / "lab"  # of JupyterLab: notebooks that readers may change, settings
 EXPORT = BUILD / "export"  # a folder for each machine
 PUBLISH = BUILD / "publish"
+EDITIONS = BUILD / "editions"  # an archive for each edition
 PUBLISHING = BUILD / "publishing"  # where the parts of the published book are made
 PUBLISH_INDEX = BUILD / "publish.index"  # git's index of the published notebooks
 

@@ -17,17 +17,21 @@ TOOLS = ("book/**/*.py", "book/templates/*", "static/**/*")
 NOTEBOOKS = "**/*.md"  # the default of d2lbook
 
 
-def digest_of_inputs(root: Path) -> str:
-    """Return a hash of all files that the pages and PDFs of a book depend on."""
+def digest_of_inputs(root: Path, edition: str = "") -> str:
+    """Return a hash of all files that the pages and PDFs of a book depend on.
+
+    `edition` is the one that is made, which config.ini need not name.
+    """
     config = _settings(root)
     notebooks = config.get("build", "notebooks", fallback=NOTEBOOKS).split()
     resources = config.get("build", "resources", fallback="").split()
-    return digest_of_files(root, *SOURCES, *TOOLS, *notebooks, *resources)
+    digest = digest_of_files(root, *SOURCES, *TOOLS, *notebooks, *resources)
+    return f"{digest} {edition}".rstrip()
 
 
 def digest_of_pages(root: Path) -> str:
     """Return that hash with what else the buttons of pages depend on."""
-    digest = digest_of_inputs(root)
+    digest = digest_of_inputs(root, _publishing(root, "edition"))
     has_notebooks = notebooks(root).is_fresh(digest)
     more = [remote_repository(root), "notebooks" if has_notebooks else ""]
     return " ".join([digest, *filter(None, more)])
@@ -35,8 +39,13 @@ def digest_of_pages(root: Path) -> str:
 
 def remote_repository(root: Path) -> str:
     """Return the repository on GitHub that holds the branch of notebooks, or ""."""
-    branch = _settings(root).get("publish", "branch", fallback="") or "notebooks"
-    return remote.repository(root, branch)
+    branch = _publishing(root, "branch") or "notebooks"
+    return remote.repository(root, of_edition(branch, _publishing(root, "edition")))
+
+
+def of_edition(branch: str, edition: str) -> str:
+    """Return the branch of an edition's notebooks, or `branch` without an edition."""
+    return f"{branch}-{edition}" if edition else branch
 
 
 def notebooks(root: Path) -> Product:
@@ -57,6 +66,11 @@ def pages_are_fresh(root: Path) -> bool:
         return pages(root).is_fresh(digest_of_pages(root))
     except (configparser.Error, ValueError, NotImplementedError):
         return False  # The build reads the settings too and reports the mistake.
+
+
+def _publishing(root: Path, name: str) -> str:
+    """Return a setting under `[publish]`; empty if config.ini lacks it."""
+    return _settings(root).get("publish", name, fallback="").strip()
 
 
 def _settings(root: Path) -> configparser.ConfigParser:

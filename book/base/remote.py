@@ -1,4 +1,4 @@
-"""The repository on GitHub from which a book's folder was cloned."""
+"""What git knows of a book's folder: its last commit, and from where it was cloned."""
 
 import re
 import subprocess
@@ -23,6 +23,12 @@ def repository(root: Path, branch: str) -> str:
         return ""
     found = GITHUB.fullmatch(_git(root, "config", "--get", "remote.origin.url"))
     return found[1] if found else ""
+
+
+def last_commit(root: Path) -> str:
+    """Return the date and the name of the last commit, or "" without any."""
+    # As many digits in a clone of the whole history as in one of its end.
+    return _git(root, "log", "-1", "--abbrev=10", "--format=%cs (commit %h)")
 
 
 def _git(root: Path, *arguments: str) -> str:

@@ -92,7 +92,8 @@ def write(
     folder = book.root / build_paths.NOTEBOOKS
     lock = book.root / build_paths.NOTEBOOKS_LOCK
     with locked(lock, "another process is writing notebooks"):
-        digest = inputs.digest_of_inputs(book.root)
+        made_for = book.setting("publish", "edition")
+        digest = inputs.digest_of_inputs(book.root, made_for)
         edition = NotebookEdition(book, machine if outputs else None)
         files = _notebook_files(edition, chosen)
         if tabs or sections:

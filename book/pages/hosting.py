@@ -7,11 +7,13 @@ import re
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-from book.base import inputs
+from book.base import inputs, remote
+from book.base.arguments import EDITION
 from book.runner.errors import BookError
 from book.text.book import Book
 
 WHERE = "config.ini, [publish]"
+EDITIONS = "editions.html"  # the page that lists all editions, beside the newest pages
 # For each setting, the pattern that it must match, and what an error asks for.
 RULES = {
     "repository": (
@@ -26,6 +28,7 @@ RULES = {
         re.compile(r"(?i:https?)://[\w.-]+(:\d+)?(/[^\s<>\"&?#]*)?"),
         "the address of a site; write one such as https://example.org/gpus",
     ),
+    "edition": (EDITION, "an edition; write one such as v1.0"),
 }
 
 
@@ -35,11 +38,13 @@ class Hosting:
 
     `repository` is OWNER/NAME on GitHub, `branch` is the branch from which hosted
     notebooks are opened, and `site` is the address of the site without a final "/".
+    Those of an edition end in its name, such as `notebooks-v1.0` and `/v1.0`.
     """
 
     repository: str = ""
     branch: str = "notebooks"
     site: str = ""
+    edition: str = ""
 
     @property
     def root(self) -> str:
@@ -68,10 +73,18 @@ def load(book: Book) -> Hosting:
         if not pattern.fullmatch(value):
             raise BookError(f"'{value}' is not {kind}", WHERE)
     hosting = Hosting(**given)
-    return replace(hosting, site=hosting.site.rstrip("/"))
+    site, edition = hosting.site.rstrip("/"), hosting.edition
+    branch = inputs.of_edition(hosting.branch, edition)
+    site = f"{site}/{edition}" if site and edition else site
+    return replace(hosting, branch=branch, site=site)
+
+
+def choose_edition(book: Book, edition: str) -> None:
+    """Give the book this edition in place of the one that config.ini names."""
+    book.config.build.parser.read_dict({"publish": {"edition": edition}})
 
 
 def with_remote(book: Book, settings: Hosting) -> Hosting:
     """Return the settings; a clone knows the repository, unless config.ini names it."""
-    found = settings.repository or inputs.remote_repository(book.root)
+    found = settings.repository or remote.repository(book.root, settings.branch)
     return replace(settings, repository=found)

@@ -68,7 +68,8 @@ def _link_notebooks(book: Book, folder: Path) -> None:
     lock = book.root / build_paths.NOTEBOOKS_LOCK
     with locked(lock, "another process is writing notebooks"):
         made = inputs.notebooks(book.root)
-        if not made.is_fresh(inputs.digest_of_inputs(book.root)):
+        edition = book.setting("publish", "edition")
+        if not made.is_fresh(inputs.digest_of_inputs(book.root, edition)):
             return
         archive = made.path / f"{addresses.archive(book)}.zip"
         for file in [archive, *made.path.glob(f"{addresses.SAGEMAKER}/**/*")]:
@@ -84,15 +85,17 @@ def _link_notebooks(book: Book, folder: Path) -> None:
 def write_site(book: Book, folder: Path) -> dict[str, Written]:
     """Write the pages of a book, and the files that they load, to a new folder.
 
-    The pages have buttons for the notebooks, decks and PDFs that the folder holds.
-    Returns what was written for each section.
+    The pages have buttons for the notebooks, decks and PDFs that the folder holds, and
+    lead to its list of editions. Returns what was written for each section.
     """
     settings = hosting.with_remote(book, hosting.load(book))
-    shown = buttons.for_book(book, settings, buttons.files_in(folder))
+    files = buttons.files_in(folder)
+    shown = buttons.for_book(book, settings, files)
     titles = store.titles(book)
     machines = list(titles) or ["cpu"]
     written = write_articles(book, titles)
-    pages = Pages(book, written, shown, machines, settings.site)
+    has_editions = hosting.EDITIONS in files
+    pages = Pages(book, written, shown, machines, settings, has_editions)
     for section in counted(book.sections, "writing pages"):
         page = folder / f"{section.name}.html"
         page.parent.mkdir(parents=True, exist_ok=True)

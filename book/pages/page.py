@@ -19,6 +19,7 @@ from rjsmin import jsmin
 
 from book.base.paths import STATIC
 from book.pages.buttons import Buttons
+from book.pages.hosting import EDITIONS, Hosting
 from book.pages.search import Title
 from book.pages.site import address
 from book.records.store import RecordState
@@ -67,8 +68,8 @@ class Written:
 class Pages:
     """Writes the pages of a book from the article `written` for each section.
 
-    `machines` lists the machines whose outputs are shown. `address` is the address of
-    the published site, or empty.
+    `machines` lists the machines whose outputs are shown. `has_editions` says whether
+    the list of editions is beside the pages.
     """
 
     def __init__(
@@ -77,14 +78,16 @@ class Pages:
         written: Mapping[str, Written],
         buttons: Buttons,
         machines: Sequence[str],
-        address: str,
+        hosting: Hosting,
+        has_editions: bool,
     ):
         self.book = book
         self.written = written
         self.buttons = buttons
         self.choices = choices(book.tabs, machines)
         self.early = early_script(self.choices)
-        self.site = address
+        self.site = hosting.site
+        self.edition = _link_to_editions(hosting.edition, has_editions)
 
     def page(self, section: Section) -> str:
         """Return the page of a section."""
@@ -106,6 +109,7 @@ class Pages:
             policy=policy(self.early),
             address=self.site and f"{self.site}/{'' if is_front else f'{name}.html'}",
             card=f"{self.site}/_static/card.png",
+            edition=self.edition,
             buttons=self.buttons.get(name, {}),
             parts=list(self._parts(section)),
             before=self._neighbor(at - 1, name),
@@ -152,6 +156,16 @@ class Pages:
         items = "".join(self._item(other, here) for other in below)
         inner = f"<ul>\n{items}</ul>\n" if below and here in (page, *below) else ""
         return f"<li><a{current}{link}>{title}</a>{inner}</li>\n"
+
+
+def _link_to_editions(edition: str, has_list: bool) -> dict[str, str] | None:
+    """Return the link below a page to the list of editions, and its text.
+
+    An edition is in a folder beside the list.
+    """
+    if edition:
+        return {"link": f"../{EDITIONS}", "text": f"Edition {edition}"}
+    return {"link": EDITIONS, "text": "All editions"} if has_list else None
 
 
 def numbered(title: Title) -> str:

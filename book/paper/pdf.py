@@ -50,7 +50,7 @@ def build(book: Book, tab: str) -> Path:
     folder = book.root / build_paths.TYPST / pdf.stem
     product, inputs = (
         Product(pdf, folder.with_suffix(".stamp")),
-        digest_of_inputs(book.root),
+        digest_of_inputs(book.root, book.setting("publish", "edition")),
     )
     if not product.is_fresh(inputs):
         with product.made_from(inputs):

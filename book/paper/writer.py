@@ -11,7 +11,6 @@ import io
 import json
 import re
 import shutil
-import subprocess
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
@@ -21,6 +20,7 @@ import imagesize
 from markdown_it.token import Token
 
 from book import merge
+from book.base import remote
 from book.base.drawing import FAMILY
 from book.base.paths import TEMPLATES
 from book.base.progress import counted
@@ -34,6 +34,7 @@ from book.facts.predictions import (
 from book.library.figures import is_explorable, kernels
 from book.library.marks import saved_names
 from book.merge import Asked, Part, Prediction, Run
+from book.pages import hosting
 from book.pages.article import anchor_of
 from book.paper.edition import Edition, Page
 from book.paper.typst import Markup, code, entry, escape, string
@@ -138,12 +139,13 @@ class Writer:
         """Return the title of the book and the other facts on its first pages."""
         project, front = self.book.config.project, self.book.sections[0].title
         keywords = self.book.setting("pdf", "keywords").split(",")
+        site = hosting.load(self.book).site
         return {
             "name": front.title if front else project["title"],
             "author": project["author"],
             "release": project["release"],
             "imprint": f"© {project['copyright']}",
-            "site": self.book.setting("publish", "site"),
+            "site": site and f"{site}/",
             "colophon": list(self._colophon()),
             "lang": project["lang"],
             "framework": tab_name(self.tab),
@@ -162,12 +164,8 @@ class Writer:
 
     def _colophon(self) -> Iterator[str]:
         """Yield the version and the place of the sources, and how to cite the book."""
-        command = ["git", "log", "-1", "--format=%cs (commit %h)"]
-        done = subprocess.run(
-            command, cwd=self.book.root, capture_output=True, text=True
-        )
-        if done.returncode == 0:
-            yield f"Typeset from the sources of {done.stdout.strip()}."
+        if made := remote.last_commit(self.book.root):
+            yield f"Typeset from the sources of {made}."
         if repository := self.book.setting("publish", "repository"):
             yield f"Sources, code and errata: https://github.com/{repository}."
         project, front = self.book.config.project, self.book.sections[0].title

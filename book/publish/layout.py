@@ -2,22 +2,23 @@
 
 The folder `_build/publish` holds everything that a static host needs: the pages, and
 `slides/`, `pdf/` and `notebooks/`, which buttons of the pages open. The buttons for
-hosted notebooks open `notebooks/` on a branch on GitHub.
+hosted notebooks open `notebooks/` on a branch on GitHub. The editions that are kept are
+beside the newest pages, each in a folder of its own, such as `v1.0/`.
 """
 
-import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 from book.base import build_paths
 from book.base.files import locked, replace_folder
-from book.notebooks import editions
+from book.notebooks import editions as notebooks
 from book.pages import hosting, html
 from book.pages.hosting import Hosting
 from book.paper import pdf
+from book.publish import kept
+from book.publish.git import git
 from book.render.templates import render_template
 from book.runner.errors import BookError
 from book.runner.signals import report
@@ -38,26 +39,43 @@ POLICY = (
 def build(book: Book, with_pdf: bool = True) -> Path:
     """Make the folder of the published book and return it.
 
-    If a step fails, the last folder remains unchanged and a `BookError` is raised.
+    An edition is kept as an archive, too. It goes beside the newest pages, so it has no
+    files for hosts and holds no other edition. If a step fails, the last folder remains
+    unchanged and a `BookError` is raised.
     """
     settings = hosting.load(book)
     folder = book.root / build_paths.PUBLISH
     with replace_folder(folder) as draft:
+        if not settings.edition:
+            _add_editions(book, draft)  # before minutes of work
         for name, source in _make_parts(book, with_pdf):
             report(f"publish: {name}")
             shutil.copytree(source, draft / name)
         report("publish: pages")
         with locked(book.root / build_paths.PAGES_LOCK, "another process builds it"):
             html.write_site(book, draft)
-        _add_files_for_hosts(book, settings, draft)
-    if not settings.site:
+        if not settings.edition:
+            _add_files_for_hosts(book, settings, draft)
+    if settings.edition:
+        archive = kept.keep(book.root, folder, settings.edition)
+        report(f"publish: {archive.relative_to(book.root)}")
+    elif not settings.site:
         report(f"publish: no sitemap.xml, because {hosting.WHERE} has no site")
     return folder
 
 
+def _add_editions(book: Book, draft: Path) -> None:
+    """Put all editions into the folder, with the page that lists them."""
+    if editions := kept.unpack(book, draft):
+        report(f"publish: editions {', '.join(editions)}")
+        (draft / hosting.EDITIONS).write_text(
+            kept.page(book, editions, POLICY), "utf-8"
+        )
+
+
 def _make_parts(book: Book, with_pdf: bool) -> Iterator[tuple[str, Path]]:
     """Make the parts beside the pages; yield the name and the source of each folder."""
-    yield "notebooks", editions.write(book)
+    yield "notebooks", notebooks.write(book)
     with locked(
         book.root / build_paths.SLIDES_LOCK, "another process is making slides"
     ):
@@ -136,17 +154,17 @@ def push(book: Book, folder: Path, remote: str = "origin") -> None:
     settings = check_push(book, remote)
     commit = _commit_notebooks(book.root, folder)
     target = f"refs/heads/{settings.branch}"
-    _git(book.root, "push", "--quiet", "--force", remote, f"{commit}:{target}")
+    git(book.root, "push", "--quiet", "--force", remote, f"{commit}:{target}")
     report(f"publish: pushed the notebooks to {remote}/{settings.branch}")
 
 
 def _check_branch(root: Path, settings: Hosting, remote: str) -> None:
     """Raise a `BookError` if the branch exists and holds more than notebooks."""
     name = f"refs/heads/{settings.branch}"
-    if not _git(root, "ls-remote", remote, name):
+    if not git(root, "ls-remote", remote, name):
         return
-    _git(root, "fetch", "--quiet", "--depth=1", remote, name)
-    names = set(_git(root, "ls-tree", "--name-only", "FETCH_HEAD").split("\n"))
+    git(root, "fetch", "--quiet", "--depth=1", remote, name)
+    names = set(git(root, "ls-tree", "--name-only", "FETCH_HEAD").split("\n"))
     if names != {"notebooks"}:
         raise BookError(
             f"branch '{settings.branch}' holds more than notebooks, which a push would"
@@ -163,27 +181,8 @@ def _commit_notebooks(root: Path, folder: Path) -> str:
     for role in ("AUTHOR", "COMMITTER"):
         settings |= {f"GIT_{role}_NAME": "make publish", f"GIT_{role}_EMAIL": "<>"}
     path = folder.relative_to(root).as_posix()
-    _git(root, "add", "--force", f"{path}/notebooks", **settings)
-    tree = _git(root, "write-tree", f"--prefix={path}/", **settings)
-    source = _git(root, "rev-parse", "HEAD")
+    git(root, "add", "--force", f"{path}/notebooks", **settings)
+    tree = git(root, "write-tree", f"--prefix={path}/", **settings)
+    source = git(root, "rev-parse", "HEAD")
     index.unlink(missing_ok=True)
-    return _git(root, "commit-tree", tree, "-m", f"Notebooks of {source}", **settings)
-
-
-def _git(root: Path, *arguments: str, **settings: str) -> str:
-    """Return the output of a git command run with these environment variables.
-
-    Raises a `BookError` with git's reason if the command fails.
-    """
-    result = subprocess.run(
-        ["git", *arguments],
-        cwd=root,
-        env=os.environ | settings,
-        capture_output=True,
-        text=True,
-    )
-    if result.returncode:
-        lines = result.stderr.strip().split("\n")
-        reasons = (line for line in lines if line.startswith(("fatal:", "error:")))
-        raise BookError(f"git {arguments[0]}: {next(reasons, lines[-1])}")
-    return result.stdout.strip()
+    return git(root, "commit-tree", tree, "-m", f"Notebooks of {source}", **settings)

@@ -13,6 +13,7 @@ from packaging.utils import canonicalize_name
 
 from book.base import environments
 from book.base.environments import PYTHON_VERSION
+from book.publish import changelog
 
 ROOT = Path(__file__).parents[2]
 TABS = ("pytorch", "mxnet", "jax", "tensorflow")
@@ -91,7 +92,16 @@ def test_the_release_is_the_version_of_the_package():
     config.read(ROOT / "config.ini")
     release = config["project"]["release"]
     assert f'__version__ = "{release}"' in (ROOT / "d2l/__init__.py").read_text()
-    assert f"version: {release}" in (ROOT / "CITATION.cff").read_text()
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert citation["version"] == release
+    newest = next(version for version in changelog.read(ROOT) if version.number)
+    assert (newest.number, newest.date) == (release, citation["date-released"])
+
+
+def test_the_citation_names_the_book():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    title = (ROOT / "index.md").read_text("utf-8").partition("\n")[0]
+    assert f"# {citation['title']}" == title
 
 
 def test_the_compiler_for_gpus_fits_jax():

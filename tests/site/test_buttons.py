@@ -1,6 +1,7 @@
 """The published made-up book: each button of each page followed, and every link."""
 
 import threading
+import zipfile
 from collections.abc import Iterator
 from contextlib import chdir, closing
 from functools import partial
@@ -39,12 +40,32 @@ SECTION = "chapter/outputs.html"
 # The tabs in which a page has code. Those with points have slides, too.
 CODE = {"text": ["pytorch"], "outputs": TABS, "predictions": TABS, "solutions": TABS}
 PAGES = ["index.html", *(f"chapter/{name}.html" for name in CODE)]
+ALONE = ["404.html", "editions.html"]  # pages without the contents of the book
 PAGES += [f"chapter/{name}.html" for name in ("more", "terms", "references")]
+
+
+CHANGES = """\
+## Unreleased
+
+### New
+
+- A *figure* of `x`.
+
+### Corrected
+
+- A sum.
+"""
 
 
 @pytest.fixture(scope="module")
 def folder(made: MadeUp) -> Path:
-    """Return the published folder, named as on its host."""
+    """Return the published folder with an edition, named as on its host."""
+    (made.root / "CHANGELOG.md").write_text(CHANGES)
+    edition = made.root / "_build/editions/v0.1.zip"
+    edition.parent.mkdir(parents=True)
+    with zipfile.ZipFile(edition, "w") as packed:
+        link = '<!DOCTYPE html>\n<a href="../editions.html">Edition v0.1</a>\n'
+        packed.writestr("v0.1/index.html", link)
     with chdir(made.root):
         return layout.build(made.book).rename(made.root / "made-up")
 
@@ -175,7 +196,7 @@ def test_every_link_of_the_folder_leads_somewhere(folder: Path):
 
 
 @pytest.mark.parametrize("screen", SCREENS)
-@pytest.mark.parametrize("path", ["index.html", SECTION, "404.html"])
+@pytest.mark.parametrize("path", ["index.html", SECTION, *ALONE])
 def test_axe_finds_nothing_in_the_buttons(
     open_page: Visitor, violations: Violations, path: str, screen: str
 ):
@@ -188,7 +209,7 @@ def test_axe_finds_nothing_in_the_buttons(
 
 
 def test_html_validate_finds_nothing(folder: Path, faults_of: FaultsOf):
-    assert faults_of(*(folder / path for path in [*PAGES, "404.html"])) == []
+    assert faults_of(*(folder / path for path in [*PAGES, *ALONE])) == []
 
 
 def test_nothing_moves_when_a_framework_is_chosen(open_page: Visitor):

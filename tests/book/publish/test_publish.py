@@ -22,63 +22,16 @@ from book.runner.errors import BookError
 from book.text.book import Book
 
 ROOT = Path(__file__).resolve().parents[3]
-INDEX = """\
-# A Made-Up Book
-
-What it is about.
-
-```toc
-:numbered:
-
-chapter/one
-chapter/two
-```
-"""
-ONE = """\
-# One
-:label:`sec_one`
-
-[A first look.]{.point}
-
-$$x$$
-
-Text.
-
-```{.python .input}
-%%tab pytorch
-1 + 1
-```
-
-```{.python .input}
-%%tab jax
-1 + 1
-```
-"""
-TWO = "# Two\n:label:`sec_two`\n\nText, and no code.\n"
 OURS = "someone/made-up"
 SITE = "https://example.org/some/book"
 MakeBook = Callable[..., Book]
-
-
-@pytest.fixture
-def make(make_site_book: MakeBook) -> Callable[..., Book]:
-    """Return a function that makes a book with these settings under `[publish]`."""
-
-    def make(**settings: str) -> Book:
-        root = make_site_book(INDEX, one=ONE, two=TWO).root
-        lines = [f"{name} = {value}\n" for name, value in settings.items()]
-        with open(root / "config.ini", "a") as config:
-            config.write("".join(["\n[publish]\n", *lines]))
-        return Book(root)
-
-    return make
 
 
 # Settings
 
 
 def test_settings_have_defaults(make_book: MakeBook):
-    assert hosting.load(make_book(one=ONE)) == Hosting("", "notebooks", "")
+    assert hosting.load(make_book(one="# One\n")) == Hosting("", "notebooks", "")
 
 
 def test_settings_are_read(make: Callable[..., Book]):
