@@ -3816,4 +3816,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 8d627421b69f2aba.
+# Generated from 1b7b825abf38ac58.

@@ -3657,4 +3657,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from d8cab033224ea9b5.
+# Generated from f9141f83dcd691e8.
