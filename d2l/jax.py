@@ -3923,4 +3923,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from f3d1eb30ea474aa9.
+# Generated from d2435da544d9da0b.

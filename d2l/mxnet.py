@@ -2207,12 +2207,23 @@ def plotted(key: str, value: Any) -> Any:
 
 
 def check_module(model: Any) -> None:
-    """Raise TypeError unless a trainer can train a model."""
-    if not isinstance(model, Module):
+    """Raise TypeError unless a model has what a trainer needs of a `d2l.Module`."""
+    needed = (
+        "board",
+        "plot",
+        "parameters",
+        "configure_optimizers",
+        "validation_step",
+        "get_scratch_params",
+        "set_scratch_params_device",
+        "plot_train_per_epoch",
+        "plot_valid_per_epoch",
+    )
+    missing = [name for name in needed if not hasattr(model, name)]
+    if missing:
         raise TypeError(
-            "fit(model, data) needs a d2l.Module as model, not a "
-            f"{type(model).__name__}; derive its class from d2l.Module, or "
-            "make it the net of a d2l.Classifier"
+            f"{type(model).__name__} lacks {', '.join(missing)}; derive it "
+            "from d2l.Module, and call super().__init__() in its constructor"
         )
 
 
@@ -3738,4 +3749,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 659f4d153c2046de.
+# Generated from 4da482711783dc7f.

@@ -3799,4 +3799,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 76bb9e3a11f22630.
+# Generated from 1675824d2d379991.

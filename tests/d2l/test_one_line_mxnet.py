@@ -187,7 +187,8 @@ class Foreign(nn.Block):
 
 
 def test_a_block_that_is_no_module():
-    with fails("needs a d2l.Module .*, not a Foreign; derive its class", TypeError):
+    message = "^Foreign lacks board, plot, parameters, .*; derive it from d2l.Module"
+    with fails(message, TypeError):
         fit(Foreign())
 
 
