@@ -33,9 +33,10 @@ def dataset():
 @pytest.mark.parametrize("data", [dataset, None])
 def test_a_schedule_and_a_data_set_resume(fw, tmp_path, data):
     data = data or (lambda: noisy(fw))
-    for cut_at in 3, 6:
-        fit(fw, tmp_path, Net, data, cut_at=cut_at, save_every=2)
-    assert_equal(fw, fit(fw, tmp_path, Net, data), fit(fw, None, Net, data))
+    for seed, cut_at in (1, 3), (2, 6):
+        fit(fw, tmp_path, Net, data, cut_at=cut_at, save_every=2, seed=seed)
+    resumed = fit(fw, tmp_path, Net, data, seed=3)
+    assert_equal(fw, resumed, fit(fw, None, Net, data))
 
 
 def test_without_a_seed(fw, tmp_path):

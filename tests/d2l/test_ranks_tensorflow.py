@@ -9,7 +9,7 @@ import models_tensorflow as models
 import numpy as np
 import pytest
 import tensorflow as tf
-from training import assert_equal, parts, run, run_on
+from training import assert_equal, noisy, parts, run, run_on
 
 from d2l import tensorflow as d2l
 
@@ -81,6 +81,16 @@ def test_dropout_masks_differ_between_devices(fw):
         run = tf.function(lambda: model(tf.ones((2, 64)), training=True))
         first, second = strategy.experimental_local_results(strategy.run(run))
     assert not np.array_equal(first, second)
+
+
+def test_building_a_model_draws_no_random_numbers(fw):
+    """Otherwise several devices would train on other data than one device."""
+
+    def fitted(n):
+        devices = d2l.try_devices(n)
+        return run(fw, plain(fw), lambda: noisy(fw), devices=devices, epochs=1)
+
+    assert_equal(fw, fitted(2), fitted(1), 1e-5)
 
 
 def test_variables_stay_the_same_objects(fw):
@@ -179,6 +189,23 @@ def test_devices_share_what_a_step_assigns(fw):
     for first, second in found:
         np.testing.assert_array_equal(first, second)
     assert found[0][0] == 6  # examples of the first device
+
+
+def test_devices_share_what_a_validation_step_assigns(fw):
+    class Counting(d2l.MLP):
+        def __init__(self):
+            super().__init__(10, 8, 0.1)
+            self.seen = self.add_weight((), "zeros", trainable=False)
+
+        def validation_step(self, batch):
+            self.seen.assign(self.seen + len(batch[0]))
+            self.plot("seen", self.seen, train=False)
+
+    two = run_on(fw, 2, Counting, 3, 3, epochs=1)
+    [point] = two.model.board.data["val_seen"]
+    # The devices get 2 and 1 examples, and the second step begins with 2 on both.
+    steps = (2 * 2 + 1 * 1) / 3, (2 * 4 + 1 * 3) / 3
+    assert point.y == pytest.approx(sum(steps) / 2)
 
 
 def test_devices_do_not_share_frozen_weights_and_seeds(fw):

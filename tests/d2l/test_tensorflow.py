@@ -128,6 +128,24 @@ def test_a_model_that_cannot_be_traced_trains(num_devices, predict):
     assert trainer.train.compiled is None and len(model.trainable_variables) == 4
 
 
+@pytest.mark.filterwarnings("ignore:.*runs uncompiled")
+@pytest.mark.parametrize("num_devices", [1, 2])
+def test_making_variables_without_a_trace_counts_no_step(fw, num_devices):
+    class Counted(Deciding):
+        def __init__(self):
+            super().__init__()
+            self.steps = self.add_weight((), "zeros", trainable=False)
+
+        def training_step(self, batch):
+            loss = super().training_step(batch)  # fails in a trace
+            self.steps.assign(self.steps + 1)
+            return loss
+
+    model, devices = Counted(), d2l.try_devices(num_devices)
+    d2l.Trainer(1, devices=devices).fit(model, d2l.Digits(batch_size=300))
+    assert float(model.steps) == 5
+
+
 def test_autograph_reaches_a_forward_that_is_a_function(fw):
     """The graph of `forward` reads the variables, not the values they began with."""
 
