@@ -113,14 +113,15 @@ const withTexts = (code, texts) => {
 const LOOP = /\b(?:for|while|loop)\b/g;
 
 /**
- * Return code that knows its path: the rounds of all loops around it, of the callers, too.
+ * Return code that knows its path: a number for the loops around it and for their rounds, of
+ * the callers, too.
  * Threads of a warp make an access together if they are at one place with one path. After a
  * loop or a function, the path is what it was before.
  */
 const traced = (code) => {
   const texts = bodies(code, LOOP).flatMap(({ start, at, end }, n) => [
-    [start, ` let p${n}_ = path_; var r${n}_ = 0u; `],
-    [at, ` r${n}_ += 1u; path_ = (31u * p${n}_ + ${n + 1}u) * 2654435761u + r${n}_ * 40503u;`],
+    [start, ` let p${n}_ = path_; path_ = (31u * path_ + ${n + 1}u) * 2654435761u; `],
+    [at, " path_ += 40503u;"], // more than a kernel has places
     [end, ` path_ = p${n}_;`],
   ]);
   const functions = bodies(code, /\bfn\s+(\w+)/g).map(({ at }) => [at, " let q_ = path_;"]);

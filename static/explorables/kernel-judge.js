@@ -78,6 +78,10 @@ export const counter = () => {
 };
 
 const isStore = ({ kind }) => kind % 2 === 1;
+/** Return whether an access loads a number of the tile that has not been stored; `stored`
+ * has the first barriers of each cell's stores. */
+const isUnset = (access, stored) =>
+  access.array.isShared && !isStore(access) && !(stored.get(access.cell) <= access.epoch);
 
 /** Keep the first two different members of a list of pairs [who, thread]. */
 const keep = (map, key, who, thread) => {
@@ -148,6 +152,7 @@ export const judge = async (task, size, records, rest = turn) => {
   const busy = new Set(); // the threads that load or store
   const countOf = counter();
   const writers = writersOf();
+  const [stored, unset] = [new Map(), new Map()]; // of the tile, by cell
   const warps = new Map(); // the records of each warp that can be drawn
   const collect = (n) => {
     const access = read(n);
@@ -160,10 +165,14 @@ export const judge = async (task, size, records, rest = turn) => {
     if (isOutside && !outside.has(thread)) outside.set(thread, outOfBounds(access));
     if (isOutside) return;
     if (isStore(access)) writers.add(access);
+    if (isStore(access) && array.isShared)
+      stored.set(access.cell, Math.min(access.epoch, stored.get(access.cell) ?? Infinity));
     if (!array.isShared) touched.add(inWarp(access, countOf(access)));
   };
   const compare = (n) => {
     const access = read(n);
+    if (unset.size < SHOWN && !access.isOutside && isUnset(access, stored))
+      unset.set(access.cell, `thread ${access.thread} loads tile[${access.k}]`);
     if (races.size === SHOWN || access.isOutside || races.has(access.cell)) return;
     const other = writers.other(access);
     if (other !== undefined)
@@ -176,6 +185,7 @@ export const judge = async (task, size, records, rest = turn) => {
     ...{ loads: moved[0], stores: moved[1], sectors: touched.size, busy: busy.size },
     outside: threads.map((thread) => outside.get(thread)),
     races: [...races.values()],
+    unset: [...unset.values()],
     warps,
     first: threads.length ? Math.floor(threads[0] / WARP) : 0, // the warp to look at
   };

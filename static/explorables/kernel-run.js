@@ -88,11 +88,12 @@ const compile = async (lab, task, code, size, recorded, arrays) => {
 const groups = (task, size) => Math.ceil(task.threads(size) / GROUP);
 
 /** Return the problems of a verdict, in sentences. */
-const problemsOf = ({ wrong, outside, races, isCut, dropped }) =>
+const problemsOf = ({ wrong, outside, races, unset, isCut, dropped }) =>
   [
     wrong && `The result is wrong: ${wrong}.`,
     ...outside.map((text) => `Out of bounds: ${text}.`),
     ...races.map((text) => `A race: ${text}.`),
+    ...(dropped ? [] : unset).map((text) => `Not stored yet: ${text}. WebGPU has 0 there, but CUDA has not.`),
     isCut &&
       `A loop was stopped after ${FUEL} rounds or fewer: it does not end, or leaves too much ` +
         "to one thread.",

@@ -179,6 +179,12 @@ def test_threads_of_a_warp_move_sectors_together_in_one_moment(page: Page, name:
     assert counted in check(task(page, "copy"), code)
 
 
+def test_a_number_of_the_tile_has_to_be_stored_before(page: Page):
+    code = f"{HEAD} if (i < N) {{ store_out(i, load_a(i) + load_tile(l)); }} }}"
+    verdict = check(task(page, "neighbors"), code)
+    assert re.search(r"Not stored yet: thread \d+ loads tile\[\d+\]\. WebGPU", verdict)
+
+
 def test_messages_have_the_names_of_the_reader(page: Page):
     verdict = check(task(page, "copy"), f"{HEAD}\n store_out(i, load_a());\n }}")
     assert "line 2: " in verdict and "load_a" in verdict and "load_a2_" not in verdict

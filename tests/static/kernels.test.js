@@ -76,6 +76,13 @@ test("a thread does not race with itself, nor across a barrier", async () => {
   assert.deepEqual(races, []);
 });
 
+test("numbers of the tile that nobody has stored are named", async () => {
+  const stores = [[0, TILE + STORE, 1], [0, TILE + STORE, 2, 1]];
+  const loads = [[0, TILE, 1], [9, TILE, 1, 1], [5, TILE, 2], [300, TILE, 1, 1], [7, A, 3]];
+  const { unset } = await verdict([...loads, ...stores]);
+  assert.deepEqual(unset, ["thread 5 loads tile[2]", "thread 300 loads tile[1]"]);
+});
+
 test("accesses out of bounds are named by their thread", async () => {
   const { outside, sectors } = await verdict([
     [7, A, 2 ** 32 - 1],
