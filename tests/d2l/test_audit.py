@@ -260,6 +260,21 @@ FAULTS = {
         "throughput",
         lambda server, users: THROUGHPUT(server._replace(input=0), users),
     ),
+    "a server that hides no prompts": (
+        predictions,
+        "throughput",
+        serving.throughput_without_chunks,
+    ),
+    "a server that reserves whole texts": (
+        predictions,
+        "capacity",
+        serving.reserved_capacity,
+    ),
+    "a head in few bits": (
+        tables,
+        "read_bytes",
+        lambda shape, users, bits: tables.read_params(shape, users) * bits / 8,
+    ),
     "users of all of the memory": (
         predictions,
         "cache_room",
