@@ -270,11 +270,6 @@ FAULTS = {
         "capacity",
         serving.reserved_capacity,
     ),
-    "a head in few bits": (
-        tables,
-        "read_bytes",
-        lambda shape, users, bits: tables.read_params(shape, users) * bits / 8,
-    ),
     "users of all of the memory": (
         predictions,
         "cache_room",
