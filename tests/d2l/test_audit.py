@@ -260,6 +260,16 @@ FAULTS = {
         "throughput",
         lambda server, users: THROUGHPUT(server._replace(input=0), users),
     ),
+    "a server that hides no prompts": (
+        predictions,
+        "throughput",
+        serving.throughput_without_chunks,
+    ),
+    "a server that reserves whole texts": (
+        predictions,
+        "capacity",
+        serving.reserved_capacity,
+    ),
     "users of all of the memory": (
         predictions,
         "cache_room",

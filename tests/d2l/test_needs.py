@@ -197,3 +197,16 @@ def test_the_audit_judges_the_same_sums():
 def test_the_rank_is_that_of_the_section():
     params = training_plans.lora_params(TRANSFORMERS["Llama 3 8B"], needs.RANK)
     assert memory_need("Llama 3 8B", "adapt", 4096).training == 16 * params
+
+
+def test_ends_stay_in_16_bits_if_the_layers_have_fewer():
+    head = 128256 * 4096
+    for bits, ends in (4.5, 16), (8, 16), (16, 16), (32, 32):
+        shape = tables.SHAPES["Llama 3 8B"]
+        layers = (8.03e9 - 2 * head) * bits / 8
+        assert tables.weight_bytes(shape, bits) == layers + 2 * head * ends / 8
+        read = (7.50e9 - head) * bits / 8 + head * ends / 8
+        assert tables.read_bytes(shape, 16, bits) == pytest.approx(read, rel=1e-12)
+    tied = TRANSFORMERS["Qwen2.5 0.5B"]
+    ends, small = tied.vocabulary * tied.width, tables.weight_bytes(tied.shape, 4.5)
+    assert small == pytest.approx((tied.params - ends) * 4.5 / 8 + 2 * ends, rel=1e-12)
