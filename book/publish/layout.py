@@ -18,6 +18,7 @@ from book.pages import hosting, html
 from book.pages.hosting import Hosting
 from book.paper import pdf
 from book.publish import kept
+from book.publish.changelog import order
 from book.publish.git import git
 from book.render.templates import render_template
 from book.runner.errors import BookError
@@ -57,6 +58,9 @@ def build(book: Book, with_pdf: bool = True) -> Path:
         if not settings.edition:
             _add_files_for_hosts(book, settings, draft)
     if settings.edition:
+        release = book.config.project["release"]
+        if order(release) != order(settings.edition):
+            report(f"publish: its version is {release}; make release sets another")
         archive = kept.keep(book.root, folder, settings.edition)
         report(f"publish: {archive.relative_to(book.root)}")
     elif not settings.site:

@@ -100,7 +100,10 @@ def test_a_clone_knows_its_repository(make: Callable[..., Book], address: str):
     assert found(Book(book.root)) == "else/where"
 
 
-def test_pages_offer_notebooks_that_are_up_to_date(make: Callable[..., Book]):
+@pytest.mark.parametrize("settings", [{}, {"edition": "v1.0"}])
+def test_pages_offer_notebooks_that_are_up_to_date(
+    make: Callable[..., Book], settings: dict[str, str]
+):
     def offered() -> list[str]:
         book = Book(make_root)
         page = html.build(book).parent / "chapter/one.html"
@@ -109,7 +112,7 @@ def test_pages_offer_notebooks_that_are_up_to_date(make: Callable[..., Book]):
             assert (page.parent / str(link["href"])).is_file()
         return [link.text.strip() for link in links]
 
-    make_root = make().root
+    make_root = make(**settings).root
     assert offered() == []
     editions.write(Book(make_root))
     assert not inputs.pages_are_fresh(make_root)
