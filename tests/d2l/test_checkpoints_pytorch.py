@@ -20,6 +20,7 @@ import torch
 from test_checkpoints import fit, net
 from torch import distributed as dist
 from torch import nn
+from torch.distributed.checkpoint import FileSystemWriter
 from training import STEPS, assert_equal, noisy, run
 
 from d2l import storage
@@ -263,15 +264,16 @@ def test_a_checkpoint_without_the_file_of_a_rank_is_not_published(fw, tmp_path):
 @pytest.mark.slow
 def test_a_rank_that_stops_while_it_saves_is_late(fw, tmp_path, monkeypatch):
     """The other ranks wait neither in their step nor for the save longer than told."""
-    write = torch.distributed.checkpoint.FileSystemWriter.write_data
+    write = FileSystemWriter.write_data
 
     def stop(*args: Any) -> Any:
         if dist.get_rank() == 1:
             os.kill(os.getpid(), signal.SIGSTOP)
         return write(*args)
 
-    writer = torch.distributed.checkpoint.FileSystemWriter
-    monkeypatch.setattr(writer, "write_data", stop)  # in the forked ranks, too
+    monkeypatch.setattr(
+        FileSystemWriter, "write_data", stop
+    )  # in the forked ranks, too
     begin = time.monotonic()
     with pytest.raises(TimeoutError, match="rank 1 of 2 did not take part"):
         fit(fw, tmp_path, devices=[d2l.cpu()] * 2, epochs=3, timeout=4, save_every=4)
