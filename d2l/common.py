@@ -842,4 +842,4 @@ def by_card(answer: Callable) -> str:
     return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
 
 
-# Generated from 7fb472c7082a285c.
+# Generated from 20fd8a550a46f11f.

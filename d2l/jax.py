@@ -3923,4 +3923,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from d2435da544d9da0b.
+# Generated from 6b9c99a9514b6fc3.

@@ -1700,7 +1700,7 @@ class Ranks:
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def copy_value(self, value: Any, i: int) -> Any:
-        """Return the copy of an array on device number `i`, or another value as it is."""
+        """Return the copy of an array on device `i`, or another value as it is."""
         if not isinstance(value, np.ndarray):
             return value
         for arrays in self.plain:
@@ -1722,7 +1722,7 @@ class Ranks:
 
     # Defined in chapter_gpus/rank-tools.md (sec_gpu_rank_tools)
     def exchange_attributes(self, i: int) -> None:
-        """Exchange the attributes of the blocks for their copies on device number `i`."""
+        """Exchange the attributes of the blocks for their copies on device `i`."""
         for j, (owner, name) in enumerate(self.attributes if i else []):
             copies, made = self.copies[i - 1], (gluon.Block, gluon.Parameter)
             if not isinstance(owner[name], made):  # by this step
@@ -2197,7 +2197,7 @@ def add_point(trainer: Any, label: str, value: Any, step: int | None = None) -> 
 
 
 def plotted(key: str, value: Any) -> Any:
-    """Return a value that `Module.plot` gets; raise ValueError unless it is a scalar."""
+    """Return what `Module.plot` gets; raise ValueError unless it is a scalar."""
     if getattr(value, "size", 1) != 1:
         raise ValueError(
             f"the plotted {key} must be a scalar, not of shape "
@@ -3478,7 +3478,7 @@ def own_attributes(optim: Any, model: Module) -> dict[str, Any]:
 
 
 def optimizer_state(trainer: Trainer) -> dict[str, Any]:
-    """Return what Gluon's own files lack: names, and optimizers that are not Gluon's."""
+    """Return what Gluon's files lack: names, and optimizers that are not Gluon's."""
     optim, model = trainer.optim, trainer.model
     names = {id(p): name for name, p in named_parameters(model).items()}
     return {
@@ -3498,7 +3498,7 @@ def load_optimizers(trainer: Trainer, progress: dict, path: Path) -> None:
     if "trained" not in progress:
         raise WrongCheckpoint(
             f"{path} was saved before December 2026, when checkpoints did not contain "
-            "the names of trained parameters; resume with the library that saved it, or "
+            "names of trained parameters; resume with the library that saved it, or "
             "choose another folder"
         )
     own, optim = optimizer_state(trainer)["trained"], trainer.optim
@@ -3749,4 +3749,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 4da482711783dc7f.
+# Generated from fd2b8e3bef42d8be.

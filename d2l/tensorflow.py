@@ -3799,4 +3799,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 1675824d2d379991.
+# Generated from b0c1d6d2e9f60ace.

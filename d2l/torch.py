@@ -3911,4 +3911,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 26022f9b815e5688.
+# Generated from 6901092f8cafba6c.
