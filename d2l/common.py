@@ -404,7 +404,8 @@ class SM:
         for name, (barrier, phase) in waits.items():
             self.mistakes.append(
                 f"deadlock at clock {self.clock}: {name} waits for phase {phase} "
-                f"of {barrier.name}, which lacks {barrier.missing} arrivals"
+                f"of {barrier.name}; missing arrivals: {barrier.missing}, "
+                f"bytes: {barrier.nbytes}"
             )
 
     def resume(self, roles: dict, waits: dict) -> None:
@@ -833,4 +834,4 @@ def by_card(answer: Callable) -> str:
     return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
 
 
-# Generated from 1d04a2304cc2d0dc.
+# Generated from 0ea8a600cd9b757c.

@@ -3817,4 +3817,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from b0c858932f7d29e1.
+# Generated from 6243e2113db0b0c6.

@@ -3343,4 +3343,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from ae02a3bad097a867.
+# Generated from a2cac4ea8469e2fb.

@@ -3657,4 +3657,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 67494f5de1d5c355.
+# Generated from 0fbafb054f90362c.

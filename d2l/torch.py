@@ -3731,4 +3731,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 7d60a22da4a04dc5.
+# Generated from 4bd1a54d029e129d.
