@@ -404,7 +404,8 @@ class SM:
         for name, (barrier, phase) in waits.items():
             self.mistakes.append(
                 f"deadlock at clock {self.clock}: {name} waits for phase {phase} "
-                f"of {barrier.name}, which lacks {barrier.missing} arrivals"
+                f"of {barrier.name}; missing arrivals: {barrier.missing}, "
+                f"bytes: {barrier.nbytes}"
             )
 
     def resume(self, roles: dict, waits: dict) -> None:
@@ -842,4 +843,4 @@ def by_card(answer: Callable) -> str:
     return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
 
 
-# Generated from 20fd8a550a46f11f.
+# Generated from 711bd3314f57365c.

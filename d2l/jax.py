@@ -3923,4 +3923,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 6b9c99a9514b6fc3.
+# Generated from 440b007805911b82.

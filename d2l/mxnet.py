@@ -3749,4 +3749,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from fd2b8e3bef42d8be.
+# Generated from b6f4ed72134f0de7.

@@ -3799,4 +3799,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from b0c1d6d2e9f60ace.
+# Generated from 2d0b756710c3f04a.

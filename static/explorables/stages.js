@@ -54,7 +54,7 @@ const draw = (state, width, motion) => {
   const run = runOf(state);
   const { turns, stages, total } = run;
   const isNarrow = width < 480;
-  const [left, beside] = isNarrow ? [44, 40] : [96, 108];
+  const [left, beside] = isNarrow ? [44, 54] : [96, 108];
   const right = width - beside;
   const all = (run.latency + run.copy + run.product) * TURNS; // with one buffer
   const scale = (right - left) / all;

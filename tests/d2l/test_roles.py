@@ -98,8 +98,8 @@ def test_the_wrong_phase_of_the_producer_is_a_deadlock_at_once(d2l):
     product = d2l.RoleProduct(A, B, 4)
     product.run(load=flip(product.load(), "empty"))
     assert product.sm.mistakes[0] == (
-        "deadlock at clock 0: load waits for phase 0 of empty[0], "
-        "which lacks 1 arrivals"
+        "deadlock at clock 0: load waits for phase 0 of empty[0]; "
+        "missing arrivals: 1, bytes: 0"
     )
     assert len(product.sm.mistakes) == 3  # the other roles wait, too
 
@@ -117,10 +117,10 @@ def test_an_arrival_that_never_comes_is_a_deadlock_that_names_the_barrier(d2l):
     product = d2l.RoleProduct(A, B, 4)
     product.empty[1] = d2l.Barrier("empty[1]", arrivals=2)
     product.run()
-    # 4 turns end at 1300 + 4 * 512 = 3348; turn 4 is the last one that is loaded
+    # turn 5 needs buffer 1 again; turns 0 to 4 end at 1300 + 5 * 512 = 3860
     assert product.sm.mistakes[0] == (
-        "deadlock at clock 3860: load waits for phase 0 of empty[1], "
-        "which lacks 1 arrivals"
+        "deadlock at clock 3860: load waits for phase 0 of empty[1]; "
+        "missing arrivals: 1, bytes: 0"
     )
 
 
@@ -130,13 +130,16 @@ def test_an_arrival_that_never_comes_is_a_deadlock_that_names_the_barrier(d2l):
 def test_an_early_arrival_is_a_race_even_if_the_product_is_right(
     d2l, stages, turns, right
 ):
-    class Early(d2l.RoleProduct):
-        def multiply_tiles(self, s, barrier):
-            super().multiply_tiles(s, d2l.Barrier("none"))
-            barrier.arrive()
-
     A, B = matrices(turns=turns)
-    product = Early(A, B, stages).run()
+    product = d2l.RoleProduct(A, B, stages)
+    multiply = product.multiply_tiles
+
+    def arrive_early(s, barrier):
+        multiply(s, d2l.Barrier("none"))
+        barrier.arrive()
+
+    product.multiply_tiles = arrive_early
+    product.run()
     assert product.sm.mistakes[0] == (
         "race at clock 1300: a[0] is written by the TMA, "
         "and read by the tensor cores until 1812"
@@ -148,7 +151,18 @@ def test_an_arrival_too_many_leaves_a_negative_number_missing(d2l):
     A, B = matrices(turns=12)
     product = d2l.RoleProduct(A, B, 4)
     product.run(load=skip(product.load(), "empty"))
-    assert "phase 0 of ready[0], which lacks -2 arrivals" in product.sm.mistakes[0]
+    assert "phase 0 of ready[0]; missing arrivals: -2" in product.sm.mistakes[0]
+
+
+def test_bytes_that_never_come_are_a_deadlock_that_counts_them(d2l):
+    A, B = matrices(turns=12)
+    product = d2l.RoleProduct(A, B, 4)
+    product.ready[0].nbytes = 96  # as if the load role had announced so many more
+    product.run()
+    assert product.sm.mistakes[1] == (
+        "deadlock at clock 2500: multiply waits for phase 0 of ready[0]; "
+        "missing arrivals: 0, bytes: 96"
+    )
 
 
 def test_units_that_only_read_do_not_race(d2l):
