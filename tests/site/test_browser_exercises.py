@@ -22,7 +22,7 @@ from book.text.section import Section
 
 SECTION = "chapter_gpus/memory.html"
 LOGITS = "How many GB do its logits take in 32 bits, together with their gradient?"
-PRINTS = "What does it print?"
+PRINTS = "What does the script print if rank 1 is missing?"
 WHOLE = "[data-question='{}']"
 
 
