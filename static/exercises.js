@@ -9,7 +9,6 @@
   const forms = /** @type {HTMLFormElement[]} */ ([...document.querySelectorAll(".exercise")]);
   const part = (form, selector) => form.querySelector(selector);
   const keyOf = (form) => `${location.pathname.split("/").at(-1)} ${form.dataset.question}`;
-  const hinted = new Map(); // how many hints each form shows
 
   // Returns what the guesses of a form are read for: its fields, each with a unit.
   const rowsOf = (form) => form.dataset.units.split("|").map((unit) => ({ dataset: { unit } }));
@@ -17,8 +16,7 @@
   // Returns the hints, and what is right in the chosen framework, if the solution has it.
   async function answersTo(form) {
     await bookSolve(form.closest("li").querySelector(".solution-link a"));
-    const all = Object.assign({}, ...bookAnswers.map((text) => JSON.parse(atob(text))));
-    const { hints, right } = all[form.dataset.question];
+    const { hints, right } = JSON.parse(atob(bookAnswers))[form.dataset.question];
     return { hints, right: right[root.dataset.tab] };
   }
 
@@ -32,11 +30,15 @@
   const verdictOf = ({ value, output, name, varies }) =>
     bookGuess.verdict(value, undefined, output, name, varies);
 
-  // Says below the field what became of an answer. `kind` is good, bad, or empty.
+  function span(className, textContent) {
+    return Object.assign(document.createElement("span"), { className, textContent });
+  }
+
+  // Says below the field what became of an answer, and the hints so far. `kind` is good,
+  // bad, or empty.
   function say(form, words, kind = "") {
-    const said = document.createElement("span");
-    Object.assign(said, { className: kind, textContent: words });
-    part(form, ".reading").replaceChildren(said);
+    const hints = form.querySelectorAll(".hint");
+    part(form, ".reading").replaceChildren(span(kind, words), ...hints);
   }
 
   // Returns the first field that cannot be read, and says why.
@@ -66,14 +68,11 @@
 
   // Shows the next hint. Returns whether none is left.
   function hint(form, hints) {
-    const count = hinted.get(form) ?? 0;
-    if (count < hints.length) {
-      const shown = document.createElement("p");
-      shown.textContent = `Hint ${count + 1} of ${hints.length}: ${hints[count]}`;
-      part(form, ".hints").append(shown);
-    }
-    hinted.set(form, count + 1);
-    return count >= hints.length;
+    const count = form.querySelectorAll(".hint").length;
+    if (count === hints.length) return true;
+    const words = `Hint ${count + 1} of ${hints.length}: ${hints[count]}`;
+    part(form, ".reading").append(" ", span("hint", words));
+    return false;
   }
 
   function offerSolution(form) {
@@ -95,7 +94,14 @@
       field.focus();
       return;
     }
-    const { hints, right } = await answersTo(form);
+    let found;
+    try {
+      found = await answersTo(form);
+    } catch {
+      say(form, "The answer cannot be loaded. Try again.");
+      return;
+    }
+    const { hints, right } = found;
     if (!right) {
       say(form, "The solution has nothing to compare in this framework.");
       offerSolution(form);

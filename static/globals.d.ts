@@ -42,7 +42,7 @@ declare var bookPreviews: any;
 declare var bookSearchData: string;
 declare var bookSearchEngine: (json: string) => (request: any) => any;
 declare var bookSolutions: Record<string, string>;
-declare var bookAnswers: string[];
+declare var bookAnswers: string;
 declare function bookSolve(link: HTMLAnchorElement): Promise<void>;
 declare function bookExercise(form: HTMLFormElement): Promise<void>;
 

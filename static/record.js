@@ -194,4 +194,5 @@
   askAgain();
   addEventListener("hashchange", askAgain);
   Object.assign(window, { bookRecord: { forget, show } });
+  if (document.querySelector(".exercise")) bookLoad("exercises.js"); // which shows old answers
 })();

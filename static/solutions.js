@@ -5,8 +5,7 @@
 (() => {
   const root = document.documentElement;
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
-  // The solutions, and the encoded answers to the questions of their exercises.
-  Object.assign(window, { bookSolutions: {}, bookAnswers: [], bookSolve: load });
+  Object.assign(window, { bookSolutions: {}, bookSolve: load });
 
   const make = (name, properties) => Object.assign(document.createElement(name), properties);
 
@@ -103,22 +102,14 @@
     for (const details of again) details.open = true;
   }
 
+  all("li .solution-link a").forEach(addSolution);
   // The script that judges answers is loaded with the first one.
-  async function answer(event) {
-    const form = event.target;
+  document.addEventListener("submit", (event) => {
+    const form = /** @type {HTMLFormElement} */ (event.target);
     if (!form.matches(".exercise")) return;
     event.preventDefault();
-    try {
-      await bookLoad("exercises.js");
-      await bookExercise(form);
-    } catch {
-      form.querySelector(".reading").textContent = "The answer cannot be loaded. Try again.";
-    }
-  }
-
-  all("li .solution-link a").forEach(addSolution);
-  document.addEventListener("submit", answer);
-  if (document.querySelector(".exercise") && bookKept("record")) bookLoad("exercises.js");
+    bookLoad("exercises.js").then(() => bookExercise(form));
+  });
   reopen();
   addEventListener("hashchange", noteOpen);
   addEventListener("pagehide", noteOpen);

@@ -48,9 +48,10 @@ class Question:
 
     @property
     def units(self) -> list[str]:
-        """The unit of each field, behind its number in the answer or in the question.
+        """The unit of each field, behind its number in the answer.
 
-        It is empty for numbers without a unit, and for choices.
+        If nothing is there, it is that of the question. It is empty for numbers without
+        a unit, and for choices.
         """
         if "choices" in self.span.attributes:
             return [""]
@@ -58,8 +59,10 @@ class Question:
 
     def _unit(self, place: str) -> str:
         behind = UNIT.search(place)
-        unit = behind[1].rstrip(".)*") if behind else ""
-        return unit if unit in UNITS else unit_asked(self.text)
+        if behind is None:
+            return unit_asked(self.text)
+        word = behind[1].rstrip(".)*")
+        return word if word in UNITS else ""
 
 
 @dataclass(frozen=True)

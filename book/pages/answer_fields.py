@@ -23,8 +23,7 @@ FORM = """\
 <form class="guess exercise" data-question="{question}" data-units="{units}">
 {fields}
 <button type="submit">Check</button>
-<p class="reading" role="status"></p>
-<div class="hints" aria-live="polite"></div>
+<p class="reading yours" role="status"></p>
 </form>
 """
 

@@ -134,4 +134,4 @@ def script(solutions: Mapping[str, str], answers: str = "") -> str:
     """Return the script with the solutions of a page, and the encoded answers."""
     data = json.dumps(solutions, ensure_ascii=False)
     line = f"Object.assign(bookSolutions, {data});\n"
-    return f'{line}bookAnswers.push("{answers}");\n' if answers else line
+    return f'{line}bookAnswers = "{answers}";\n' if answers else line

@@ -191,7 +191,7 @@ def data(made: MadeUp) -> Texts:
         shown = (f"# {key}\n{tree(parsed(html))}\n" for key, html in found)
         yield Path(name).name, "".join(shown)
     script = (made.site / "_static/solutions/chapter/solutions.js").read_text("utf-8")
-    encoded = script.partition('bookAnswers.push("')[2].partition('"')[0]
+    encoded = script.partition('bookAnswers = "')[2].partition('"')[0]
     answers = json.loads(base64.b64decode(encoded))
     yield "answers", json.dumps(answers, indent=1) + "\n"
 

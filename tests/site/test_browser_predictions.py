@@ -766,7 +766,7 @@ def test_covers_that_are_turned_on_again_erase_no_answer(open_http_page: Visitor
     enter(page, "20")
     page.click("#settings-button")
     page.uncheck("#cover-outputs")
-    expect(page.locator(".guess:visible")).to_have_count(0)
+    expect(page.locator(".prediction > .guess:visible")).to_have_count(0)
     page.check("#cover-outputs")
     assert row(page)["You"].startswith("20 MiB")
     expect(other(page).locator(".covered")).to_be_hidden()

@@ -131,8 +131,10 @@ def test_the_unit_is_behind_the_number(make_book: Make, place: str, unit: str):
 
 
 def test_the_question_may_have_the_unit(make_book: Make):
-    one = make_book(one=ONE.format("").replace("of ? GB", "of ?")).section("one")
-    assert [q.units for q in exercises.questions(one)][1] == ["MB"]
+    two = 'fields="a | b" answer="of ? | in ? steps"'
+    text = ONE.format("").replace('answer="of ? GB"', two)
+    one = make_book(one=text).section("one")
+    assert [q.units for q in exercises.questions(one)][1] == ["MB", ""]
 
 
 def test_a_setting_may_have_spaces_and_lines(make_book: Make):
