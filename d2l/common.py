@@ -843,4 +843,4 @@ def by_card(answer: Callable) -> str:
     return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
 
 
-# Generated from 711bd3314f57365c.
+# Generated from 90ae2e7c5f8975ec.

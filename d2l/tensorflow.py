@@ -3799,4 +3799,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 2d0b756710c3f04a.
+# Generated from 044c6496b06708fa.
