@@ -3925,4 +3925,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 9d16e3cf68811caf.
+# Generated from c5ff57668a40e5d4.

@@ -3749,4 +3749,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 2c5bf0f18512f927.
+# Generated from 0404f0cca1a6586c.

@@ -3799,4 +3799,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 044c6496b06708fa.
+# Generated from c2462f3ae41fa84f.

@@ -3911,4 +3911,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 52c984588a4ae8df.
+# Generated from 9876cda11107cc56.
