@@ -353,7 +353,7 @@ Work = namedtuple("Work", "unit begin end reads writes")
 class SM:
     """Units and roles that work at the same time, in clocks.
 
-    `latency` has the clocks between the start of a unit's work and its begin.
+    `latency` has the clocks from a call of `start` to the beginning of a unit's work.
     """
 
     def __init__(self, latency: dict[str, int]):
@@ -843,4 +843,4 @@ def by_card(answer: Callable) -> str:
     return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
 
 
-# Generated from 711bd3314f57365c.
+# Generated from ee06401037845cb0.

@@ -3749,4 +3749,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from b6f4ed72134f0de7.
+# Generated from 0404f0cca1a6586c.

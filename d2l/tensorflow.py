@@ -3799,4 +3799,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 2d0b756710c3f04a.
+# Generated from c2462f3ae41fa84f.

@@ -3911,4 +3911,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 6ff8ad46328cafcc.
+# Generated from 9876cda11107cc56.
