@@ -137,14 +137,14 @@ from d2l.wrappers import as_module
 
 # fmt: off
 __all__ = [
-    "Barrier", "Benchmark", "Block", "Callback", "Checkpoints", "Classifier",
-    "DataModule", "Decoder", "DeepMLP", "Digits", "FashionMNIST", "FrameworkInfo",
-    "GPUReport", "HyperParameters", "LinearRegression", "LinearRegressionScratch",
-    "MFU", "MLP", "Machine", "Module", "Operation", "OperationRecorder", "Operations",
-    "PersistentProduct", "ProgressBoard", "Request", "RoleProduct", "SGD", "SHAPES",
-    "StepMemory", "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer",
-    "add_to_class", "array_bytes", "build_problems", "bus_bandwidth", "cache_bytes",
-    "card_data", "card_holds", "cited", "cited_rows", "compile_kernel", "compute_in",
+    "Benchmark", "Block", "Callback", "Checkpoints", "Classifier", "DataModule",
+    "Decoder", "DeepMLP", "Digits", "FashionMNIST", "FrameworkInfo", "GPUReport",
+    "HyperParameters", "LinearRegression", "LinearRegressionScratch", "MFU", "MLP",
+    "Machine", "Module", "Operation", "OperationRecorder", "Operations",
+    "ProgressBoard", "Request", "SGD", "SHAPES", "StepMemory",
+    "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer", "add_to_class",
+    "array_bytes", "build_problems", "bus_bandwidth", "cache_bytes", "card_data",
+    "card_holds", "cited", "cited_rows", "compile_kernel", "compute_in",
     "count_collectives", "count_instructions", "count_messages", "count_traffic", "cpu",
     "decode", "device_group", "figure", "fit_copy", "free_address", "gpu",
     "gpu_compiler_command", "gpu_info", "gpu_limits", "gpu_report", "in_background",
@@ -3925,4 +3925,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from c5ff57668a40e5d4.
+# Generated from 92a60580cc228b2e.

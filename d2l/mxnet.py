@@ -125,16 +125,16 @@ from d2l.wrappers import as_module
 
 # fmt: off
 __all__ = [
-    "Barrier", "Benchmark", "Block", "Callback", "Checkpoint", "Checkpoints",
-    "Classifier", "DataModule", "DeepMLP", "Digits", "FashionMNIST", "FrameworkInfo",
-    "GPUReport", "HyperParameters", "LinearRegression", "LinearRegressionScratch",
-    "MFU", "MLP", "Machine", "MemoryTape", "Module", "Operation", "OperationRecorder",
-    "PersistentProduct", "ProgressBoard", "Request", "RoleProduct", "SGD", "SHAPES",
-    "StepMemory", "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer",
-    "add_to_class", "all_arrays", "build_problems", "bus_bandwidth", "cache_bytes",
-    "card_data", "card_holds", "checkpoint", "cited", "cited_rows", "compile_cuda",
-    "compile_kernel", "count_instructions", "count_traffic", "cpu", "decode", "figure",
-    "fit_copy", "flatten", "free_ports", "gpu", "gpu_info", "gpu_limits", "gpu_report",
+    "Benchmark", "Block", "Callback", "Checkpoint", "Checkpoints", "Classifier",
+    "DataModule", "DeepMLP", "Digits", "FashionMNIST", "FrameworkInfo", "GPUReport",
+    "HyperParameters", "LinearRegression", "LinearRegressionScratch", "MFU", "MLP",
+    "Machine", "MemoryTape", "Module", "Operation", "OperationRecorder",
+    "ProgressBoard", "Request", "SGD", "SHAPES", "StepMemory",
+    "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer", "add_to_class",
+    "all_arrays", "build_problems", "bus_bandwidth", "cache_bytes", "card_data",
+    "card_holds", "checkpoint", "cited", "cited_rows", "compile_cuda", "compile_kernel",
+    "count_instructions", "count_traffic", "cpu", "decode", "figure", "fit_copy",
+    "flatten", "free_ports", "gpu", "gpu_info", "gpu_limits", "gpu_report",
     "group_environment", "in_background", "keep_freed_memory", "large_sum",
     "latest_checkpoint", "launch", "launcher_problems", "likeliest", "list_operations",
     "make_cache", "make_language_model", "mean", "measure_machine", "memory_problems",
@@ -1899,8 +1899,8 @@ class Checkpoints:
         progress = unpack(packed, arrays)
         check_run(progress, trainer, path, optimizer_name(trainer.optim))
         make_lazy_parameters(self)
-        load_optimizers(trainer, progress, path)
         load_arrays(trainer.model, trainer.device, arrays, path)
+        load_optimizers(trainer, progress, path)
         if trainer.loss_scale != progress["loss_scale"]:
             trainer.loss_scale = progress["loss_scale"]
         self.restore_progress(progress)
@@ -3749,4 +3749,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 0404f0cca1a6586c.
+# Generated from fea1e2277052927a.

@@ -128,17 +128,16 @@ from d2l.wrappers import as_module
 
 # fmt: off
 __all__ = [
-    "Barrier", "Benchmark", "Block", "Callback", "Checkpoints", "Classifier",
-    "DataModule", "DeepMLP", "Device", "Digits", "FashionMNIST", "FrameworkInfo",
-    "GPUReport", "HyperParameters", "LinearRegression", "LinearRegressionScratch",
-    "MFU", "MLP", "Machine", "Module", "Operation", "PersistentProduct",
-    "ProgressBoard", "Recompute", "Request", "RoleProduct", "SGD", "SHAPES",
-    "StepMemory", "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer",
-    "add_to_class", "build_problems", "bus_bandwidth", "cache_bytes", "card_data",
-    "card_holds", "cited", "cited_rows", "compile_cuda", "compile_kernel",
-    "count_instructions", "count_traffic", "cpu", "decode", "figure", "fit_copy",
-    "free_ports", "gpu", "gpu_info", "gpu_limits", "gpu_report", "in_background",
-    "in_precision", "join_workers", "keep_freed_memory", "large_sum",
+    "Benchmark", "Block", "Callback", "Checkpoints", "Classifier", "DataModule",
+    "DeepMLP", "Device", "Digits", "FashionMNIST", "FrameworkInfo", "GPUReport",
+    "HyperParameters", "LinearRegression", "LinearRegressionScratch", "MFU", "MLP",
+    "Machine", "Module", "Operation", "ProgressBoard", "Recompute", "Request", "SGD",
+    "SHAPES", "StepMemory", "SyntheticRegressionData", "Timer", "Trainer",
+    "TransformerLayer", "add_to_class", "build_problems", "bus_bandwidth",
+    "cache_bytes", "card_data", "card_holds", "cited", "cited_rows", "compile_cuda",
+    "compile_kernel", "count_instructions", "count_traffic", "cpu", "decode", "figure",
+    "fit_copy", "free_ports", "gpu", "gpu_info", "gpu_limits", "gpu_report",
+    "in_background", "in_precision", "join_workers", "keep_freed_memory", "large_sum",
     "latest_checkpoint", "launch", "launcher_problems", "likeliest", "list_operations",
     "make_cache", "make_language_model", "mean", "measure_machine", "memory_info",
     "memory_problems", "memory_tape", "mirrored_strategy", "move_to", "nbytes",
@@ -3799,4 +3798,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from c2462f3ae41fa84f.
+# Generated from 1649b44f27b47d59.

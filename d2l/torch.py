@@ -148,17 +148,17 @@ from d2l.wrappers import as_module
 
 # fmt: off
 __all__ = [
-    "Barrier", "Benchmark", "Block", "Callback", "Checkpoints", "Classifier",
-    "DataModule", "DeepMLP", "Digits", "FashionMNIST", "FrameworkInfo", "GPUReport",
+    "Benchmark", "Block", "Callback", "Checkpoints", "Classifier", "DataModule",
+    "DeepMLP", "Digits", "FashionMNIST", "FrameworkInfo", "GPUReport",
     "HyperParameters", "LinearRegression", "LinearRegressionScratch", "MFU", "MLP",
     "Machine", "MemoryTape", "Module", "Operation", "OperationRecorder",
-    "PersistentProduct", "ProgressBoard", "Request", "RoleProduct", "SGD", "SHAPES",
-    "StepMemory", "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer",
-    "add_to_class", "build_problems", "bus_bandwidth", "cache_bytes", "card_data",
-    "card_holds", "cited", "cited_rows", "compile_kernel", "count_collectives",
-    "count_instructions", "count_traffic", "cpu", "decode", "figure", "fit_copy", "gpu",
-    "gpu_info", "gpu_limits", "gpu_report", "in_background", "inner_loop",
-    "interpret_kernel", "keep_freed_memory", "large_sum", "latest_checkpoint", "launch",
+    "ProgressBoard", "Request", "SGD", "SHAPES", "StepMemory",
+    "SyntheticRegressionData", "Timer", "Trainer", "TransformerLayer", "add_to_class",
+    "build_problems", "bus_bandwidth", "cache_bytes", "card_data", "card_holds",
+    "cited", "cited_rows", "compile_kernel", "count_collectives", "count_instructions",
+    "count_traffic", "cpu", "decode", "figure", "fit_copy", "gpu", "gpu_info",
+    "gpu_limits", "gpu_report", "in_background", "inner_loop", "interpret_kernel",
+    "keep_freed_memory", "large_sum", "latest_checkpoint", "launch",
     "launcher_problems", "likeliest", "list_operations", "make_cache",
     "make_language_model", "mean", "measure_machine", "memory_problems", "move_to",
     "nbytes", "nn_Module", "num_gpus", "numpy", "nvidia_smi", "occupancy",
@@ -3911,4 +3911,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 9876cda11107cc56.
+# Generated from 42ac6a3f3dd6cf1a.

@@ -246,8 +246,7 @@ def test_a_child_process_does_not_keep_the_lock_of_a_job_that_died(tmp_path):
     code = (
         "import os, sys, time; from d2l import storage\n"
         "with storage.locked(sys.argv[1]):\n"
-        "    child = os.fork()\n"
-        "    if child: print(child, flush=True)\n"
+        "    if os.fork() == 0: print(os.getpid(), flush=True)\n"
         "    time.sleep(600)\n"
     )
     command = [sys.executable, "-c", code, str(tmp_path)]

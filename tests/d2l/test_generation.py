@@ -391,7 +391,7 @@ def test_the_section_has_the_price_of_a_draft_in_a_mixture():
         gain = (1 - 0.7**n) / 0.3 / price
         assert f"k = {n - 1}: {gain:.2f}" in one
     assert f"reads {prices[5]:.2f} times" in section()
-    assert f"yields {(1 - 0.7**5) / 0.3:.2f} tokens" in section()
+    assert f"yields only {(1 - 0.7**5) / 0.3:.2f} tokens" in section()
     dense = next(line for line in printed if "8B" in line)
     for k in 1, 2, 4:
         pattern = f"k = {k}: ([\\d.]+)"
@@ -408,5 +408,5 @@ def test_the_section_has_the_share_of_attention_in_a_prompt():
         / (2 * model.active * n)
         for n in (5000, 65536)
     ]
-    words = "this adds {:.0%} to the arithmetic of a prompt of 5000 tokens, but {:.0%}"
+    words = "it adds {:.0%} to the arithmetic of a prompt of 5000 tokens, but {:.0%}"
     assert words.format(*shares).replace("%", " %") in section()
