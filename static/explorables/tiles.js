@@ -99,13 +99,14 @@ const draw = (state, width, motion) => {
 // In words
 
 const result = (state) => {
-  const { bytes, once, loads, operations, enough } = numbers(state);
-  const longer = loads > operations;
+  const { side, bytes, loads, operations, enough } = numbers(state);
+  const card = cardOf(state).name;
   return (
-    `Tiles of ${state.tile} × ${state.tile}: all programs together load ${size(bytes)}, each number ` +
-    `${round(bytes / once)} times. On ${/^[AHR]/.test(cardOf(state).name) ? "an" : "a"} ${cardOf(state).name}, that ` +
-    `takes ${time(loads)} from memory, ${longer ? "longer" : "less"} than the operations, ${time(operations)}` +
-    (longer ? `; it takes tiles of ${Math.ceil(enough)}, or an L2 cache.` : ".")
+    `Tiles of ${state.tile} × ${state.tile} load ${size(bytes)} in all, each number ${side} times, in ` +
+    `${time(loads)} from the memory of ${/^[AHR]/.test(card) ? "an" : "a"} ${card}, ` +
+    (loads > operations
+      ? `longer than the operations, ${time(operations)}; tiles of ${Math.ceil(enough)} would do.`
+      : `less than the operations, ${time(operations)}.`)
   );
 };
 
@@ -130,8 +131,8 @@ const formula = (state) => {
 const table = (state) => ({
   head: ["T", "loaded", "each number", "loads", "operations"],
   rows: TILES.map((tile) => {
-    const { bytes, once, loads, operations } = numbers({ ...state, tile });
-    return [tile, size(bytes), `${round(bytes / once)} times`, time(loads), time(operations)];
+    const { side, bytes, loads, operations } = numbers({ ...state, tile });
+    return [tile, size(bytes), `${round(side)} times`, time(loads), time(operations)];
   }),
   chosen: TILES.indexOf(state.tile),
 });

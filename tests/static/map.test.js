@@ -128,10 +128,10 @@ const SHARING = Object.values(figures).flatMap((spec) => {
 });
 const cardsOf = (control) => control.options.filter(([value]) => value !== "own");
 
-test("eleven figures share a card, with the same name for it", () => {
+test("twelve figures share a card, with the same name for it", () => {
   assert.deepEqual(SHARING.map(([{ name }]) => name).sort(), [
     ...["adapt", "fuse", "map", "memory-timeline", "plans", "roofline", "server", "shards"],
-    ...["trace", "turns", "warps"],
+    ...["tiles", "trace", "turns", "warps"],
   ]);
   for (const [{ name }, control] of SHARING)
     for (const [value, text] of cardsOf(control)) {

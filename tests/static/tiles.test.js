@@ -16,7 +16,7 @@ test("programs of 64 load each number of 1024 rows 16 times, by hand", () => {
   close(loads, 67108864 / 3.35e12, { rel: 1e-3 });
   close(operations, (2 * 1024 ** 3) / 989.4e12, { rel: 1e-3 });
   assert.equal(Math.ceil(enough), 591);
-  includes(result(tiles, {}), "load 67.1 MB, each number 16 times", "On an H100", "tiles of 591");
+  includes(result(tiles, {}), "load 67.1 MB in all, each number 16 times, in 20 µs", "an H100", "tiles of 591");
 });
 
 test("counting the loads of each program gives the formula", () => {
