@@ -107,4 +107,7 @@ def kernel_settings(
         "PYTHONPATH": str(library),
         "MATPLOTLIBRC": str(rc),
         "IPYTHONDIR": str(scratch / "ipython"),
+        # What compiling costs is a subject of the book, so caches begin empty.
+        "TORCHINDUCTOR_CACHE_DIR": str(scratch / "inductor"),
+        "TRITON_CACHE_DIR": str(scratch / "triton"),
     }

@@ -436,6 +436,14 @@ def test_the_gpu_is_hidden_from_the_records_of_the_cpu_alone(tmp_path: Path):
         assert (settings.get("CUDA_VISIBLE_DEVICES") == "") == hidden
 
 
+def test_caches_of_compilers_begin_empty(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("TRITON_CACHE_DIR", "/full")
+    settings = kernel_settings(HERE, ROOT, "cpu", tmp_path)
+    for name in "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR":
+        folder = Path(settings[name])
+        assert tmp_path in folder.parents and not folder.exists()
+
+
 def test_plots_are_recorded_in_the_colors_of_light_pages(tmp_path: Path):
     """Text is recorded as text, and curves in the colors that the page knows."""
     kernel_settings(HERE, ROOT, "cpu", tmp_path)
