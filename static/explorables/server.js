@@ -121,7 +121,7 @@ const memoryBar = (state, width) => {
     legend(
       [
         ["s1", `weights ${size(weights)}`],
-        ["wait", `caches ${size(caches)} on average`],
+        ["wait", `caches ${size(caches)}`],
       ],
       (i) => [164 * i, 70],
       16,

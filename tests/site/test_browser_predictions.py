@@ -805,7 +805,8 @@ def test_nothing_leaves_the_browser(open_http_page: Visitor):
     page.wait_for_timeout(200)
     # What comes into view loads files of the site, as always.
     later = open_http_page.requests[before:]
-    folders = r"(?:_images/|_static/explorables/|_static/(?=(?:tally|record|sketch)\.))"
+    scripts = r"_static/(?=(?:tally|record|sketch|exercises)\.)"
+    folders = rf"(?:_images/|_static/explorables/|{scripts})"
     own = re.compile(rf"http://127\.0\.0\.1:\d+/{folders}[\w.-]+")
     assert [url for url in later if not own.fullmatch(url)] == []
     assert page.url == address
