@@ -1,4 +1,4 @@
-"""What git knows of a book's folder: its last commit, and from where it was cloned."""
+"""The last commit of a book's folder in git, and from where it was cloned."""
 
 import re
 import subprocess

@@ -18,7 +18,7 @@ HEADING = re.compile(r"## (?:Unreleased|(\d+\.\d+\.\d+) \((\d{4}-\d\d-\d\d)\))")
 
 @dataclass(frozen=True)
 class Version:
-    """What a version brought: `entries` has the Markdown of each, under its kind.
+    """The changes of a version: `entries` has the Markdown of each, under its kind.
 
     What is not released has no number and no date.
     """
