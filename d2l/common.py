@@ -843,4 +843,4 @@ def by_card(answer: Callable) -> str:
     return ", ".join(f"{card}: {answer(card)}" for card in ("T4", "RTX 4090", "H100"))
 
 
-# Generated from 677dc2d953724965.
+# Generated from dd9e52e660daf191.

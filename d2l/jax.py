@@ -3602,8 +3602,8 @@ save_numbers = itertools.count()
 def write_arrays(state: Any, draft: Path, keep: int = 2) -> Callable:
     """Copy the arrays of a tree, and start to write them into a draft.
 
-    Returns a function that waits until the first process has published it, or at
-    most as many seconds as it is told.
+    Returns a function of a number of seconds, which waits that long at most until
+    the first process has published it.
     """
     import orbax.checkpoint as ocp  # takes a while
 
@@ -3925,4 +3925,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from 92a60580cc228b2e.
+# Generated from 6e4b913e3c3111c0.

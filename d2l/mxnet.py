@@ -2768,7 +2768,7 @@ def predict_memory(model: Module, batch: Sequence, accumulate: int = 1) -> StepM
     compiled. Items of `batch` may be arrays of NumPy, such as
     `onp.broadcast_to(onp.float32(0), shape)`, which takes no memory. Raises
     RuntimeError if the model does not run on so few examples, and ValueError if
-    `accumulate` is no number of parts.
+    `accumulate` is not 1, 2, ....
     """
     if not is_count(accumulate):
         raise ValueError(f"accumulate must be 1, 2, ..., not {accumulate!r}")
@@ -3749,4 +3749,4 @@ def transpose(a: Any) -> Any:
     return a.T
 
 
-# Generated from fea1e2277052927a.
+# Generated from 6b2b9b40d5c6afcc.

@@ -3617,8 +3617,8 @@ def scratch_variables(attributes: dict) -> list[tf.Variable]:
 def write_variables(variables: dict, draft: Path, keep: int) -> Callable:
     """Copy variables by name, and start to write them into a draft.
 
-    Returns a function that waits until the checkpoint is published, or at most as
-    many seconds as it is told.
+    Returns a function of a number of seconds, which waits that long at most until
+    the checkpoint is published.
     """
     copies = {name: v.numpy() for name, v in variables.items()}
 
@@ -3798,4 +3798,4 @@ def size(a: Any) -> Any:
     return tf.size(a).numpy()
 
 
-# Generated from 1649b44f27b47d59.
+# Generated from 87d641eb03267612.

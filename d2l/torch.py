@@ -3595,8 +3595,8 @@ def write_tensors(
 ) -> Callable:
     """Copy tensors by name, and start to write them; each rank may have other names.
 
-    Returns a function that waits until rank 0 has published the checkpoint, or at
-    most as many seconds as it is told.
+    Returns a function of a number of seconds, which waits that long at most until
+    rank 0 has published the checkpoint.
     """
     from torch.distributed import checkpoint as dcp
 
@@ -3911,4 +3911,4 @@ def repeat(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x.repeat(*args, **kwargs)
 
 
-# Generated from 42ac6a3f3dd6cf1a.
+# Generated from be3ca03aa32145b6.
